@@ -631,6 +631,43 @@ def sigmoid_heads() -> Case:
     return Case(_one_against_rest(), batches(), refused=r"logits=lambda p: p\.log\(\)")
 
 
+def _against_rest_by_logits() -> Case:
+    """Raw logits of each label by itself, where no word tells the next one for certain."""
+    module, chance = LanguageModel(), torch.Generator().manual_seed(0)
+    data = []
+    for words, targets in batches():
+        other = torch.randint(V, targets.shape, generator=chance)
+        data.append(
+            (words, torch.where(torch.rand(targets.shape, generator=chance) < 0.3, other, targets))
+        )
+    optimiser = torch.optim.Adam(module.parameters(), 0.02)
+    for words, targets in data * 12:
+        wanted = F.one_hot(targets, V).float()
+        loss = F.binary_cross_entropy_with_logits(module(words), wanted)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return Case(module, data, {"inputs": WORDS})
+
+
+@case
+def logits_of_each_against_the_rest() -> Case:
+    given = _against_rest_by_logits()
+    return _remedied(
+        r"of each label against all others .*logits=torch\.nn\.functional\.logsigmoid", given,
+        lambda: replace(
+            given, options={"inputs": WORDS, "logits": F.logsigmoid}, refused="",
+            logits=lambda output, n: F.logsigmoid(output[0][:n]),
+            loss=lambda output, targets: mean_loss(F.logsigmoid(output), targets),
+        ),
+    )  # fmt: skip
+
+
+@case
+def logits_said_to_be_of_a_softmax() -> Case:
+    return replace(_against_rest_by_logits(), options={"inputs": WORDS, "logits": lambda z: z})
+
+
 @case
 def batch_first_forgotten() -> Case:
     return Case(LanguageModel(False), batches(), refused="was batch_first=True meant")
@@ -808,3 +845,288 @@ def arrays_side_by_side() -> Case:
     return Case(
         Two(), data, {"kinds": ["recurrence", "other"]}, reads=False, kinds=("recurrence", "other")
     )
+
+
+class Shaped(nn.Module):
+    """A recurrence whose states come in some shape, and the way back from there."""
+
+    def __init__(self, there: Callable[[Tensor], Tensor], back: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.embedding, self.inner, self.recurrence = nn.Embedding(V, 7), Custom(), Turned(there)
+        self.readout, self.back = nn.Linear(9, V), back
+
+    def forward(self, words: Tensor) -> Tensor:
+        h = self.recurrence(self.inner(self.embedding(words)))
+        return self.readout(self.back(h))  # type: ignore[no-any-return]
+
+
+class Turned(nn.Module):
+    def __init__(self, turn: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.turn = turn
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.turn(x)
+
+
+def _shaped(there: Any, back: Any, axes: str, kind: str, rows: Any) -> Case:
+    options = {"kinds": [f"recurrence: {axes}"]}
+    return Case(Shaped(there, back), batches(), options, kind=kind, rows=rows)
+
+
+@case
+def channels_before_timesteps() -> Case:
+    def turn(x: Tensor) -> Tensor:
+        return x.transpose(1, 2)
+
+    return _shaped(turn, turn, "b c t", "recurrence", lambda output, _n: output[0].T)
+
+
+@case
+def heads_of_several_numbers() -> Case:
+    return _shaped(
+        lambda x: x.unflatten(-1, (3, 3)), lambda x: x.flatten(2), "b t h n", "recurrence",
+        lambda output, _n: output[0].flatten(1),
+    )  # fmt: skip
+
+
+@case
+def one_of_several_heads() -> Case:
+    return _shaped(
+        lambda x: x.unflatten(-1, (3, 3)).transpose(1, 2),
+        lambda x: x.transpose(1, 2).flatten(2), "b h=1 t n", "recurrence.h1",
+        lambda output, _n: output[0, 1],
+    )  # fmt: skip
+
+
+@case
+def each_of_heads_side_by_side() -> Case:
+    made = _shaped(
+        lambda x: x, lambda x: x, "b t (h:3* n)", "recurrence.h2",
+        lambda output, _n: output[0, :, 6:],
+    )  # fmt: skip
+    return replace(made, kinds=("recurrence.h0", "recurrence.h1", "recurrence.h2"))
+
+
+@case
+def sequences_last() -> Case:
+    return _shaped(
+        lambda x: x.permute(1, 2, 0)[None], lambda x: x[0].permute(2, 0, 1), "1 t n b",
+        "recurrence", lambda output, _n: output[0, ..., 0],
+    )  # fmt: skip
+
+
+@case
+def a_shape_that_does_not_fit() -> Case:
+    made = _shaped(lambda x: x, lambda x: x, "b t h n", "", None)
+    met = r"which met Tensor 8 x 7 x 9 \(float32\): it has 3 axes and 4 are"
+    return replace(made, refused=f"kinds= has 'recurrence: b t h n', {met}")
+
+
+# Modules of every odd kind
+
+
+class InChunks(LanguageModel):
+    """Reads three words at a time, and goes on from where it was."""
+
+    def forward(self, words: Tensor) -> Any:
+        h, outputs = None, []
+        for some in self.embedding(words).split(3, 1):
+            output, h = self.recurrence(some, h)
+            outputs.append(output)
+        return self.readout(torch.cat(outputs, 1))
+
+
+@case
+def read_in_chunks() -> Case:
+    return Case(InChunks(), batches(), part="")
+
+
+class OneByOne(LanguageModel):
+    def forward(self, words: Tensor) -> Any:
+        return torch.stack([self.readout(self.recurrence(self.embedding(w))[0]) for w in words])
+
+
+@case
+def sequence_by_sequence() -> Case:
+    return Case(OneByOne(), batches(), part="")
+
+
+class ListOfSteps(LanguageModel):
+    def forward(self, words: Tensor) -> Any:
+        return list(super().forward(words).unbind(1))
+
+
+@case
+def a_list_of_timesteps() -> Case:
+    def joined(output: Any) -> Tensor:
+        return torch.stack(list(output), 1)
+
+    module = ListOfSteps()
+    return _remedied(
+        r"one for each timestep; give logits=lambda output: torch\.stack", Case(module, batches()),
+        lambda: Case(
+            module, batches(), {"logits": joined}, logits=lambda output, _n: joined(output)[0],
+            loss=lambda output, targets: mean_loss(joined(output), targets),
+        ),
+    )  # fmt: skip
+
+
+class PadsItself(LanguageModel):
+    """Reads whole multiples of four, and gives back as many as it was given."""
+
+    def forward(self, words: Tensor) -> Any:
+        return super().forward(F.pad(words, (0, -words.shape[1] % 4)))[:, : words.shape[1]]
+
+
+@case
+def pads_inside_of_forward() -> Case:
+    module = PadsItself()
+    padded = [(F.pad(x, (0, 1)), F.pad(y, (0, 1), value=-100)) for x, y in batches()]
+    return _remedied(
+        "give batches as the parts read them",
+        Case(module, batches()),
+        lambda: Case(module, padded, {"inputs": WORDS}, text="c d e a"),
+    )
+
+
+class Reversing(LanguageModel):
+    def forward(self, words: Tensor) -> Any:
+        return super().forward(words.flip(1)).flip(1)
+
+
+@case
+def reads_from_the_end() -> Case:
+    module = Reversing()
+    return _remedied(
+        r"it reads from the end; give words and targets from the end too", Case(module, batches()),
+        lambda: Case(
+            module, [(x.flip(1), y.flip(1)) for x, y in batches()],
+            {"feed": lambda m, words: m(words.flip(1)).flip(1), "inputs": WORDS}, measured=False,
+            feeds=lambda ids: (torch.tensor([ids]).flip(1),),
+            logits=lambda output, _n: output[0].flip(0),
+        ),
+    )  # fmt: skip
+
+
+class Sequences(LanguageModel):
+    """Gives its sequences back in another order than it was given them."""
+
+    def forward(self, words: Tensor) -> Any:
+        return super().forward(words.roll(1, 0))
+
+
+@case
+def sequences_in_another_order() -> Case:
+    return Case(Sequences(), batches(), refused="in another order than it is fed")
+
+
+class Zoneout(nn.Module):
+    """Cells one above the other, of whose states some of the last step stays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.readout = nn.Embedding(V, 6), nn.Linear(8, V)
+        self.lower, self.upper = nn.LSTMCell(6, 8), nn.LSTMCell(8, 8)
+
+    def forward(self, words: Tensor) -> Tensor:
+        zeros = torch.zeros(len(words), 8)
+        lower = upper = (zeros, zeros)
+        outputs = []
+        for word in words.unbind(1):
+            new = self.lower(self.embedding(word), lower)
+            lower = tuple(0.9 * n + 0.1 * old for n, old in zip(new, lower, strict=True))
+            upper = self.upper(lower[0], upper)
+            outputs.append(self.readout(upper[0]))
+        return torch.stack(outputs, 1)
+
+
+@case
+def cells_that_stay_in_part() -> Case:
+    return Case(Zoneout(), batches(), part="")
+
+
+class Normed(LanguageModel):
+    def __init__(self) -> None:
+        super().__init__()
+        nn.utils.parametrizations.weight_norm(self.readout)
+        nn.utils.parametrizations.spectral_norm(self.recurrence, "weight_hh_l0")
+
+
+@case
+def weights_that_are_computed() -> Case:
+    return Case(Normed(), batches())
+
+
+class Inferring(LanguageModel):
+    @torch.inference_mode()
+    def forward(self, words: Tensor) -> Any:
+        return super().forward(words)
+
+
+@case
+def in_inference_mode() -> Case:
+    return Case(Inferring(), batches())
+
+
+class LearnedStart(LanguageModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.start = nn.Parameter(torch.randn(2, 1, 1, self.recurrence.hidden_size))
+
+    def forward(self, words: Tensor) -> Any:
+        start = self.start.expand(-1, -1, len(words), -1).contiguous()
+        return self.readout(self.recurrence(self.embedding(words), tuple(start))[0])
+
+
+@case
+def a_learned_start() -> Case:
+    return Case(LearnedStart(), batches())
+
+
+class ThreeWords(nn.Module):
+    """No recurrence at all: a window of three words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.window = nn.Embedding(V, 6), nn.Conv1d(6, 8, 3)
+        self.layer, self.readout = nn.Linear(8, 8), nn.Linear(8, V)
+
+    def forward(self, words: Tensor) -> Tensor:
+        x = F.pad(self.embedding(words).transpose(1, 2), (2, 0))
+        return self.readout(self.layer(self.window(x).transpose(1, 2)).tanh())  # type: ignore[no-any-return]
+
+
+@case
+def a_window_of_words() -> Case:
+    return Case(
+        ThreeWords(), batches(), {"kinds": ["layer"]}, part="layer", kind="layer",
+        rows=lambda output, n: output[0][:n],
+    )  # fmt: skip
+
+
+@case
+def logits_of_all_timesteps_first() -> Case:
+    def loss(output: Tensor, targets: Tensor) -> Tensor:
+        return F.cross_entropy(output, targets.T.flatten())
+
+    return Case(
+        Wrapped(after=lambda y: y.transpose(0, 1).reshape(-1, V)), batches(),
+        logits=lambda output, n: output[:n], loss=loss,
+    )  # fmt: skip
+
+
+@case
+def labels_before_timesteps() -> Case:
+    def turned(y: Tensor) -> Tensor:
+        return y.transpose(1, 2)
+
+    module = Wrapped(after=turned)
+    return _remedied(
+        r"labels before timesteps; give logits=lambda y: y\.transpose\(1, 2\)",
+        Case(module, batches()),
+        lambda: Case(
+            module, batches(), {"logits": turned}, logits=lambda output, _n: turned(output)[0],
+            loss=lambda output, targets: mean_loss(turned(output), targets),
+        ),
+    )  # fmt: skip

@@ -188,7 +188,7 @@ def test_a_factory_is_found_by_its_name(code):
     made = user_model_at(f"{code}:right")
     assert made.where == f"{code}:right"
     assert made.labels == tuple(WORDS)
-    assert made.words("a b") == ["a", "b"]
+    assert made.split("a b") == ["a", "b"]
     assert made.prepare is made.logits is made.batches is None
     assert isinstance(user_model_at(f"{code}:Inside.module").module, nn.Module)
 
@@ -218,7 +218,7 @@ def test_errors_of_a_factorys_functions_are_told_in_one_line(code):
     assert made.prepare
     assert made.logits
     assert made.batches
-    for name, call in (("words", lambda: made.words("a")), ("prepare", lambda: made.prepare([1])),
+    for name, call in (("words", lambda: made.split("a")), ("prepare", lambda: made.prepare([1])),
                        ("logits", lambda: made.logits(1)),
                        ("batches", lambda: made.batches([Sentence(("a",))]))):  # fmt: skip
         with pytest.raises(RnnlensError, match=f"{name}= of {code}:lazy failed: ZeroDivision"):

@@ -1,7 +1,9 @@
 """The adapter: reads every kind of a user's torch module, and leaves the module unchanged."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import torch
@@ -11,6 +13,8 @@ from rnnlens.adapter import modules
 from rnnlens.adapter.axes.alignment import LOGITS, Orders, learn_order
 from rnnlens.adapter.axes.axes import Axes, find_axes
 from rnnlens.adapter.axes.layout import Layout, assembled, tensors
+from rnnlens.adapter.axes.shapes import shaped_kinds
+from rnnlens.adapter.backbone import backbone_of
 from rnnlens.adapter.batches import LABEL, NOTHING, NUMBER, Batch, Pair, words_of
 from rnnlens.adapter.predictions import as_sort, find_logits, find_readout, is_linear
 from rnnlens.adapter.record.capture import (
@@ -23,12 +27,15 @@ from rnnlens.adapter.record.capture import (
     part_traces,
 )
 from rnnlens.adapter.record.parts import Part
+from rnnlens.adapter.record.scan_parts import ScanPart, scans_of
 from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.user_model import UserModel, users_code
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.cell import States
+from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import Kind
+from rnnlens.model.lazy import at_hand
+from rnnlens.model.linear import LinearCell
 from rnnlens.model.traceable import (
     Readout,
     RecurrentLayer,
@@ -38,7 +45,22 @@ from rnnlens.model.traceable import (
     check_edits,
 )
 
+_LARGEST = 4096  # numbers of a state that a linear probe is fitted to
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+
+
+class _AtHand:
+    """An adapter of which only the states are asked for that need not be computed: a memory lies
+    beside the words as what it follows from does.
+    """
+
+    def __init__(self, adapter: "Adapter") -> None:
+        self._adapter = adapter
+        self.orders, self.sort, self.beside = adapter.orders, adapter.sort, adapter.beside
+
+    def trace(self, batch: Any) -> Trace:
+        trace = self._adapter.trace(batch)
+        return replace(trace, states=at_hand(trace.states))
 
 
 class Adapter(Traceable):
@@ -66,11 +88,23 @@ class Adapter(Traceable):
         modules.check(self.module)
         self.sort, self.debug = sort, debug
         self._batch_first, self._logits = user.batch_first, user.logits
-        self._named = modules.named(self.module, user.kinds)
+        self._shaped = shaped_kinds(user.kinds)
+        self._named = {
+            kind: modules.named(self.module, [name])[name]
+            for kind, (name, _) in self._shaped.items()
+        }
         left_out = set(modules.named(self.module, user.exclude).values())
         left_out |= {part for part in self._named.values() if not modules.is_torchs(part.forward)}
+        found = scans_of(self.module, user.recurrences)
+        self._scans = {n: scan for n, (part, scan) in found.items() if part not in left_out}
+        scans = {name: part for name, (part, _) in found.items() if name in self._scans}
         self._parts = {
             name: part for name, part in modules.parts(self.module).items() if part not in left_out
+        } | scans
+        self._backbone = backbone_of(self.module, scans)
+        self._named = {
+            **{k: m for k, m in self._backbone.named.items() if k not in self._named},
+            **self._named,
         }
         self.seed = 0  # of the random numbers that a module may draw
         self.orders = Orders()
@@ -83,8 +117,9 @@ class Adapter(Traceable):
         self._placed: tuple[Any, States, States] | None = None  # of the batch edited last
         if not self._parts and not self._named:
             raise RnnlensError(
-                f"{type(self.module).__name__} has no recurrent part that is read (LSTM, GRU, RNN "
-                "or their cells); name the submodules to be read: kinds=['blocks.0', ...]"
+                f"{type(self.module).__name__}{modules.library(self.module)} has no recurrent part "
+                "that is read (LSTM, GRU, RNN or their cells, or a scan that is known); name the "
+                "submodules to be read, kinds=['blocks.0', ...], or describe its recurrences="
             )
 
     @property
@@ -96,7 +131,19 @@ class Adapter(Traceable):
         if self._structure is None:
             raise RnnlensError("the kinds are known once a batch has been traced; call trace first")
         kinds = self._structure.kinds
-        return tuple(k for k in kinds if self.axes is None or k.id in self.axes.kinds)
+        if self.axes is None:
+            return kinds
+        source = self.axes.source.kinds if self.axes.source else ()
+        beside = (*self.axes.kinds, *source)
+        there = {*beside, *self._computed_when_asked(beside)}
+        return tuple(kind for kind in kinds if kind.id in there)
+
+    def _computed_when_asked(self, beside: Sequence[str]) -> Iterator[str]:
+        """The kinds that follow from some of these, and lie beside the words as they do."""
+        for layer in self.recurrence:
+            if isinstance(layer.cell, LinearCell) and not {*beside}.isdisjoint(layer.ids.values()):
+                at_hand = {*layer.cell.given, layer.cell.output.id}
+                yield from (id_ for letter, id_ in layer.ids.items() if letter not in at_hand)
 
     def align(self, *batches: Pair) -> Axes:
         """Find where words and targets lie beside the states, by changing words of these batches.
@@ -104,7 +151,9 @@ class Adapter(Traceable):
         The result counts for all batches from now on.
         """
         self.axes = None
-        self.axes = find_axes(self, [Batch.of(pair) for pair in batches], self._batch_first)
+        reader, every = _AtHand(self), [Batch.of(pair) for pair in batches]
+        has_source = self.user.source is not None
+        self.axes = find_axes(reader, every, self._batch_first, has_source)
         return self.axes
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
@@ -145,13 +194,24 @@ class Adapter(Traceable):
     def recurrence(self) -> tuple[RecurrentLayer, ...]:
         return self._structure.layers if self._structure else ()
 
+    @property
+    def unprobed(self) -> dict[str, int]:
+        return {
+            layer.ids[kind]: prod(size)
+            for layer in self.recurrence
+            if isinstance(layer.cell, LinearCell)
+            for kind, size in layer.cell.sizes.items()
+            if prod(size) > _LARGEST
+        }
+
     def predict(self, y: Tensor) -> Tensor:
         return y  # the `y` of a trace is the module's logits already
 
     @torch.no_grad()
     def classifier(self) -> Readout | None:
         """The module's readout, if it gives the logits of the first batch that was traced."""
-        kinds, trace = self.kinds, self.trace(self._sample)
+        trace = self.trace(self._sample)
+        kinds = [kind for kind in self.kinds if kind.id in at_hand(trace.states)]
         with restoring(self.module, modules.devices(self.module)):
             return find_readout(self.module, kinds, trace)
 
@@ -172,7 +232,7 @@ class Adapter(Traceable):
             self.trace(batch)  # the kinds are not known before
         checking = self.debug or self._structure is None
         changes = self._structure.changes(edits) if self._structure and edits else {}
-        capture = Capture(self._parts, self._named, checking, changes, self._apart)
+        capture = self._capture(checking, changes)
         capture.put = self._put(batch, edits)
         output = self._run(capture, batch)
         traces = self._part_traces(capture, output, batch)
@@ -184,7 +244,7 @@ class Adapter(Traceable):
         _check_order({*named, *(f"{name}()" for name in traces)}, structure)
         states = structure.states(traces, named)
         for edit in edits:
-            check_edits([edit], structure.kinds, len(states[edit.kind]))
+            check_edits([edit], structure.kinds, _steps(edit.kind, structure, traces, states))
         _check_finite(states, structure, traces)
         self._note_difference([part for part in capture.parts.values() if part.returned])
         is_first, self._structure = self._structure is None, structure
@@ -194,6 +254,14 @@ class Adapter(Traceable):
                 return self.trace(batch)
         logits, lengths = self._predictions(output, layouts, traces, states)
         return Trace(states, lengths, logits)
+
+    def _capture(self, checking: bool, edits: Mapping[str, list[dict[int, Change]]]) -> Capture:
+        capture = Capture(self._parts, self._named, checking, edits, self._apart, self._shaped)
+        for name, scan in self._scans.items():
+            part = capture.parts[name]
+            assert isinstance(part, ScanPart)  # noqa: S101 - of Capture
+            part.scan, part.number = scan, self._backbone.numbers[name]
+        return capture
 
     def _put(self, batch: Any, edits: Sequence[StateEdit]) -> dict[str, OutputEdits]:
         """The edits of named submodules' outputs; where their states are is seen without edits."""
@@ -215,7 +283,7 @@ class Adapter(Traceable):
         """The states of named submodules, and where each of their numbers is among all that a
         submodule's calls return, counted from 1.
         """
-        capture = Capture(self._parts, self._named, False, {}, self._apart)
+        capture = self._capture(False, {})
         traces = self._part_traces(capture, self._run(capture, batch), batch)
         layouts = [trace.layout for trace in reversed(traces.values())]
         states = self._outputs(capture, layouts)
@@ -256,7 +324,8 @@ class Adapter(Traceable):
 
         def fits_states(logits: Tensor) -> bool:
             """Whether these are a linear map of states in the very same order."""
-            beside = (v for v in states.values() if v.shape[:2] == logits.shape[:2])
+            there = at_hand(states).values()
+            beside = (v for v in there if v.shape[:2] == logits.shape[:2])
             rows = [layout.rows(v) for v in beside]
             with restoring(self.module, modules.devices(self.module)):
                 return is_linear(self.module, rows, layout.rows(logits))
@@ -274,7 +343,8 @@ class Adapter(Traceable):
             raise RnnlensError(f"the batch is on meta, without values; make it on {_listed(here)}")
         embedding = modules.embedding(self.module) if self._structure is None else None
         # Of a module that a command has imported, errors are reported in one line.
-        name, feed = type(self.module).__name__, self.user.feed or modules.call
+        usual = modules.call_without_cache if self._backbone.numbers else modules.call
+        name, feed = type(self.module).__name__, self.user.feed or usual
         guard = users_code(f"the forward of {name}") if self.user.where else nullcontext()
         restored = restoring(self.module, here | there)
         with guard, unchanged(batch), restored, modules.uncompiled():
@@ -306,10 +376,15 @@ class Adapter(Traceable):
                 "submodule that this batch passes through"
             )
         order = layouts[0].batch_first if layouts else self._order()
-        return {
-            name: self.orders.settle(name, *assembled(name, values, layouts, order))
-            for name, values in capture.outputs.items()
-        }
+        states = {}
+        for name, values in capture.outputs.items():
+            shape = self._shaped[name][1] if name in self._shaped else None
+            states[name] = (
+                shape.states(values)
+                if shape
+                else self.orders.settle(name, *assembled(name, values, layouts, order))
+            )
+        return states
 
     def _name_kinds(self, capture: Capture, traces: PartTraces) -> Structure:
         """The kinds of the module, named by its first batch."""
@@ -323,7 +398,8 @@ class Adapter(Traceable):
         for item in capture.order:
             chains = [trace for trace in traces.values() if trace.part is item]
             order += [item] if isinstance(item, str) else chains
-        named = structure_of(order, max(len(self._parts), len(traces)) > 1, capture.embedded)
+        several = max(len(self._parts), len(traces)) > 1
+        named = structure_of(order, several, capture.embedded, self._backbone.kinds)
         ids = [kind.id for kind in named.kinds]
         twice = [name for name in self._named if ids.count(name) > 1]
         if twice:
@@ -338,6 +414,14 @@ class Adapter(Traceable):
         differences = [part.difference for part in parts]
         if parts and (parts[0].checking or any(differences)):
             self._difference = max(differences)
+
+
+def _steps(kind: str, structure: Structure, traces: PartTraces, states: States) -> int:
+    """How many timesteps a kind has; a memory need not be computed for it."""
+    for part, ids in structure.ids.items():
+        if kind in ids.values():
+            return int(traces[part].piece.shape[0])
+    return len(states[kind])
 
 
 def _listed(devices: set[torch.device]) -> str:
@@ -375,6 +459,7 @@ def _check_order(now: set[str], first: Structure) -> None:
 
 def _check_finite(states: States, structure: Structure, traces: PartTraces) -> None:
     """Refuse states that are NaN or infinite; what lies past a sequence's end does not count."""
+    states = at_hand(states)
     sums = [v.sum(dtype=torch.promote_types(v.dtype, torch.float32)) for v in states.values()]
     if all(bool(torch.isfinite(total)) for total in sums):  # one number each: quick
         return

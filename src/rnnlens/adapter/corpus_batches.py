@@ -65,7 +65,7 @@ def _of_words(
     """Batches of the corpus's words, with the next words or their tags as targets."""
     label_of = _label_of_tags(vocabulary)
     texts = {
-        name: Texts(*numbered(corpus.sentences(name), vocabulary, user.words, longest), label_of)
+        name: Texts(*numbered(corpus.sentences(name), vocabulary, user.split, longest), label_of)
         for name in SPLITS
     }
     if label_of is not None and not any((label_of[t.tags] >= 0).any() for t in texts.values()):

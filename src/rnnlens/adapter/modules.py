@@ -62,6 +62,16 @@ def call(module: nn.Module, batch: Any) -> Any:
         raise
 
 
+def call_without_cache(module: nn.Module, batch: Any) -> Any:
+    """Call a model of a library that would keep a cache for the next word, which is not needed."""
+    if "use_cache" not in inspect.signature(module.forward).parameters:
+        return call(module, batch)
+    if isinstance(batch, Mapping):
+        return call(module, {"use_cache": False, **batch})
+    args = batch if isinstance(batch, tuple | list) else (batch,)
+    return module(*args, use_cache=False)
+
+
 def _check_arguments(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     try:
         inspect.signature(module.forward).bind(*args, **kwargs)
@@ -82,7 +92,7 @@ def submodules(module: nn.Module) -> dict[str, nn.Module]:
 
 
 def parts(module: nn.Module) -> dict[str, nn.Module]:
-    """The recurrent parts by their dotted names, each once."""
+    """The recurrent parts of torch by their dotted names, each once."""
     by_name: dict[str, nn.Module] = {}
     for name, submodule in submodules(module).items():
         if isinstance(submodule, _PARTS) and submodule not in by_name.values():
@@ -161,6 +171,15 @@ def check(module: nn.Module) -> None:
 def devices(module: nn.Module) -> set[torch.device]:
     """Where the module's weights and buffers are."""
     return {t.device for t in (*module.parameters(), *module.buffers())}
+
+
+def library(module: nn.Module) -> str:
+    """The library that a model's class is from, with its version, where it has one: scans are
+    known by names that other versions may not have.
+    """
+    name = type(module).__module__.partition(".")[0]
+    version = getattr(sys.modules.get(name), "__version__", "")
+    return f" of {name} {version}" if version and name != "torch" else ""
 
 
 def dtype(module: nn.Module) -> torch.dtype:

@@ -136,16 +136,28 @@ def _best(
     fits = ((path, best_fit(values, layouts)) for path, values in candidates.items())
     fitting = {path: fit for path, fit in fits if fit is not None}
     if not fitting:
+        whole = (t for t in candidates.values() if t.dim() == 3)
+        if any(best_fit(t.transpose(1, 2), layouts) is not None for t in whole):
+            raise RnnlensError(
+                f"the module returned {described(output)}, labels before timesteps; give "
+                "logits=lambda y: y.transpose(1, 2)"
+            )
         sizes = " or ".join(f"{n.steps} timesteps of {n.batch} sequences" for n in layouts[:2])
         raise RnnlensError(
             f"the module returned {described(output)}, in which nothing fits the {sizes} that its "
-            f"parts read; {_ADVICE}"
+            "parts read; where forward itself pads or cuts, give batches as the parts read them, "
+            f"with a target for each timestep (negative: none); else {_ADVICE}"
         )
     wide = [path for path, (fit, _) in fitting.items() if fit.values.shape[-1] == labels]
     called = [path for path in fitting if "logits" in path]
     paths = [path for path in called if path in wide] or called or wide or list(fitting)
     chosen = fitting[paths[0]][0].values
     ties = [path for path in paths[1:] if not _is_same(chosen, fitting[path][0].values)]
+    if ties and _is_by_step(output, layouts):
+        raise RnnlensError(
+            f"the module returned a {type(output).__name__} of {layouts[0].steps} tensors, one for "
+            "each timestep; give logits=lambda output: torch.stack(list(output), 1)"
+        )
     if ties:
         named = " and ".join([paths[0], *ties][:3])
         raise RnnlensError(
@@ -153,6 +165,11 @@ def _best(
             f"logits=lambda output: output{paths[0]}, or whichever it is"
         )
     return fitting[paths[0]]
+
+
+def _is_by_step(output: object, layouts: list[Layout]) -> bool:
+    """Whether what a module returned are predictions for each timestep, one after the other."""
+    return isinstance(output, list | tuple) and len(output) == layouts[0].steps
 
 
 def _is_same(a: Tensor, b: Tensor) -> bool:

@@ -1,7 +1,7 @@
 """A user's module with its record, which a run stores and opens before any code is imported."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.attention import hear
 from rnnlens.adapter.axes.axes import MOST_FEATURES, is_part, some_sequences
 from rnnlens.adapter.batches import (
     LABEL,
@@ -27,18 +28,24 @@ from rnnlens.adapter.batches import (
     form_of,
     most_telling,
 )
+from rnnlens.adapter.pair_side import ATTENTION, SIGN, PairSide
 from rnnlens.adapter.sequences import Sequences, SequenceSide, can_be_read, is_sequence
+from rnnlens.adapter.source import PairBatch, SourceRecord, pairs_of
 from rnnlens.adapter.structure import anatomy_of
 from rnnlens.adapter.texts import MOST_STEPS, Padding, TextBatch
 from rnnlens.adapter.user_model import UserModel, user_model, user_model_at, users_code
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Sha, Strict
+from rnnlens.base.rules import count
 from rnnlens.base.tensors import digest
+from rnnlens.corpus.pieces.pattern import LONGEST, Pattern, UnknownPartError
+from rnnlens.corpus.pieces.piece_text import PieceText
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import MOST_LABELS, LabelSet, Scale
 from rnnlens.model.cell import States
 from rnnlens.model.cells.classic import completed
 from rnnlens.model.kinds import MOST_KINDS, Kind
+from rnnlens.model.lazy import at_hand, joined
 from rnnlens.model.text import (
     Example,
     Splitting,
@@ -49,6 +56,7 @@ from rnnlens.model.text import (
 )
 from rnnlens.model.traceable import Anatomy, Readout, RecurrentLayer, StateEdit, Trace, Traceable
 
+MOST_GENERATED = count("generated_words")
 _Factory = Annotated[str, Predicate(re.compile(r"([\w.]+:[\w.]+)?").fullmatch)]
 _Sha = Annotated[str, Predicate(re.compile("([0-9a-f]{64})?").fullmatch)]
 
@@ -65,15 +73,31 @@ class StoredOptions(Strict):
     #: What `prepare` puts in front of a text, in place of its last word.
     mark: Count | None = None
     letters: bool = False  # whether every letter of a text is a word: words=list
+    #: What finds the words of a text, where a regular expression does: words=re.compile(...)
+    pattern: Annotated[str, MaxLen(LONGEST)] = ""
+
+    def __post_init__(self) -> None:
+        if self.pattern:
+            try:
+                _ = Pattern(self.pattern).plain
+            except UnknownPartError as error:
+                raise ValueError(f"a pattern with {error}, which is not known") from error
 
     @classmethod
     def of(cls, user: UserModel, word_count: int) -> "StoredOptions":
         """The options of a module that reads so many words."""
         letters = user.words is list
-        known = {"batches", "words"} if letters else {"batches"}
+        pattern = user.words.written if isinstance(user.words, Pattern) else ""
+        known = {"batches", "words"} if letters or pattern else {"batches"}
         functions = tuple(name for name in user.functions if name not in known)
         kinds, exclude = tuple(user.kinds), tuple(user.exclude)
-        return cls(kinds, exclude, user.batch_first, functions, user.mark(word_count), letters)
+        mark = user.mark(word_count)
+        return cls(kinds, exclude, user.batch_first, functions, mark, letters, pattern)
+
+    @property
+    def splitter(self) -> Callable[[str], list[str]] | None:
+        """Splits a text, where no function of the user's does."""
+        return Pattern(self.pattern) if self.pattern else list if self.letters else None
 
     def completed(self, user: UserModel, label_count: int) -> UserModel:
         """A module with these options where it has none; functions have to be given again."""
@@ -87,7 +111,7 @@ class StoredOptions(Strict):
         return replace(
             user,
             labels=tuple(map(str, range(label_count))) if user.labels is None else user.labels,
-            words=list if self.letters else user.words,
+            words=self.splitter or user.words,
             kinds=user.kinds or self.kinds,
             exclude=user.exclude or self.exclude,
             batch_first=self.batch_first if user.batch_first is None else user.batch_first,
@@ -118,6 +142,8 @@ class ModuleRecord(Strict):
     #: The timestep of a text's first word; negative: that of its last, from the end.
     first: Annotated[int, Ge(-MOST_STEPS), Le(MOST_STEPS)] = 0
     vocabulary: Sha | None = None  # of vocabulary.json; older versions did not keep it
+    tokenizer: Sha | None = None  # of tokenizer.json, which splits texts where there is one
+    source: SourceRecord | None = None  # of an encoder beside the decoder
 
     @property
     def sort(self) -> str:
@@ -144,6 +170,8 @@ class ModuleRecord(Strict):
             fed = fed[:2]
         if sorted(fed) != [-1] + [1] * (len(fed) - 1):
             raise ValueError("a text's numbers lie along one axis")
+        if self.source and not {*self.source.kinds} < {*ids}:
+            raise ValueError("not all kinds of its source are kinds, or none is of its target")
         if self.scale and len(self.scale.middles) != self.labels:
             raise ValueError("there are not as many bins as labels")
         if self.scale and self.predicts and not self.scale.error:
@@ -154,8 +182,11 @@ class ModuleRecord(Strict):
 class StoredModule(Traceable):
     """A user's module by its record; the module itself is made when it is first needed."""
 
-    def __init__(self, record: ModuleRecord, make: Callable[[], Adapter]) -> None:
-        self.record, self._make = record, make
+    def __init__(
+        self, record: ModuleRecord, make: Callable[[], Adapter], pieces: PieceText | None = None
+    ) -> None:
+        """`pieces`: what splits texts into pieces of words, where something does."""
+        self.record, self._make, self.pieces = record, make, pieces
         self._adapter: Adapter | None = None
         self._fingerprint = ""
         self._lock = RLock()  # two traces at once would record each other's calls
@@ -178,6 +209,26 @@ class StoredModule(Traceable):
     @property
     def kinds(self) -> tuple[Kind, ...]:
         return self.record.kinds
+
+    @property
+    def unprobed(self) -> dict[str, int]:
+        return self.adapter.unprobed
+
+    @property
+    def source_kinds(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(self.record.source.kinds) if self.record.source else frozenset()
+
+    @property
+    def generates(self) -> bool:  # type: ignore[override]
+        return self.record.source is not None and not self.record.source.stuck
+
+    @property
+    def end(self) -> int | None:  # type: ignore[override]
+        return self.record.source.end if self.record.source else None
+
+    @property
+    def attention_name(self) -> str:
+        return self.record.source.attention if self.record.source else ""
 
     @property
     def device(self) -> torch.device:
@@ -217,6 +268,8 @@ class StoredModule(Traceable):
         return tuple(one for one in every if {*one.ids.values(), *one.below} <= known)
 
     def anatomy(self) -> Anatomy:
+        if self.record.source:
+            raise RnnlensError("it reads a source beside its target, by code of its own")
         if self.record.padding or self.record.first:
             raise RnnlensError(
                 "something else than a text's words is read in front of it or behind"
@@ -240,20 +293,44 @@ class StoredModule(Traceable):
         self, batch: Any, start: States | None = None, edits: Sequence[StateEdit] = ()
     ) -> Trace:
         text = batch if isinstance(batch, TextBatch) else None
-        fed = batch if text is None else text.inputs
+        pair = batch if isinstance(batch, PairBatch) else None
+        fed = batch.inputs if isinstance(batch, TextBatch | PairBatch) else batch
+        if pair:
+            edits = pair.moved(edits, self.source_kinds)
         with self._lock, users_code(f"the forward of {type(self.adapter.module).__name__}"):
             if text and edits:
-                before = self.adapter.trace(fed).states if text.first < 0 else {}
+                before = at_hand(self.adapter.trace(fed).states) if text.first < 0 else {}
                 edits = text.moved(edits, max(map(len, before.values()), default=MOST_STEPS))
             trace = self.adapter.trace(fed, start, edits)
+        trace = self.own(trace)
+        if self.record.source and not pair:
+            return self._with_source(fed, trace)
+        return pair.of(trace, self.source_kinds) if pair else text.of(trace) if text else trace
+
+    def own(self, trace: Trace) -> Trace:
+        """A trace of the adapter's with the kinds that probes were fitted to."""
         if missing := [kind.id for kind in self.kinds if kind.id not in trace.states]:
             raise RnnlensError(
                 f"the module has no kind {missing[0]}, which the probes were fitted to; read it as "
                 "it was read then: kinds=, or the code of that time"
             )
-        states = {kind.id: trace.states[kind.id] for kind in self.kinds}
-        trace = replace(trace, states=states, predict=self.predict)
-        return text.of(trace) if text else trace
+        kinds = [kind.id for kind in self.kinds]
+        states = joined(kinds, (trace.states, {kind: kind for kind in kinds}))
+        return replace(trace, states=states, predict=self.predict)
+
+    def _with_source(self, inputs: Any, trace: Trace) -> Trace:
+        """A batch of pairs, in which states of the source stand beside targets."""
+        assert self.record.source is not None  # noqa: S101 - only then
+        steps = min(len(v) for kind, v in trace.states.items() if kind not in self.source_kinds)
+        drawn = self.record.source.drawn(inputs, trace, steps)
+        return replace(trace, states={kind: drawn.get(kind, v) for kind, v in trace.states.items()})
+
+    def attention(self, batch: Any, edits: Sequence[StateEdit] = ()) -> Tensor | None:
+        if not self.attention_name or not isinstance(batch, PairBatch):
+            return None
+        with self._lock:
+            heard = hear(self.adapter.module, lambda: self.trace(batch, edits=edits))
+        return heard.weights(self.attention_name, batch.source, batch.target)
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         return self.adapter.in_time(labels, trace)
@@ -283,7 +360,8 @@ class StoredModule(Traceable):
         if not isinstance(text, TextBatch):
             return pair
         with self._lock:
-            steps = max(len(v) for v in self.adapter.trace(text.inputs).states.values())
+            states = at_hand(self.adapter.trace(text.inputs).states)
+            steps = max(len(v) for v in states.values())
         first = text.place(steps)
         none = float("nan") if pair[1].is_floating_point() else NONE
         return text.inputs, F.pad(pair[1], (first, steps - first - text.count), value=none)
@@ -370,15 +448,23 @@ class StoredModule(Traceable):
         self, where: str, vocabulary: Vocabulary, examples: Sequence[Example]
     ) -> "StoredModule":
         record, weights = replace(self.record, factory=where), self.user.weights()
-        adapter = restored(record, where, weights, (vocabulary, examples), where)
-        return StoredModule(record, lambda: adapter)
+        adapter = restored(record, where, weights, (vocabulary, examples), where, self.pieces)
+        return StoredModule(record, lambda: adapter, self.pieces)
 
     def text(self, vocabulary: Vocabulary) -> TextSide:
         """How a text is given to the module."""
         record = self.record
         rule: Splitting | None = "numbers" if record.features else "blanks"
-        if record.settings.letters:
-            rule = "letters"
+        splitter, pieces = record.settings.splitter, self.pieces
+        if pieces:
+            rule = "pieces"
+            if len(vocabulary.inputs) < len(pieces.tokens):
+                raise RnnlensError(
+                    f"the tokenizer has {len(pieces.tokens):,} pieces and the vocabulary names "
+                    f"{len(vocabulary.inputs):,}; restore both"
+                )
+        elif splitter:
+            rule = "letters" if record.settings.letters else "pattern"
         elif "words" in record.settings.functions:
             rule = None
 
@@ -386,12 +472,15 @@ class StoredModule(Traceable):
             with self._lock:
                 if rule == "numbers":
                     return split_numbers(text, record.features)
-                if rule == "letters":
-                    return list(text)
-                return self.user.words(text)
+                if pieces:
+                    return [vocabulary.inputs[number] for number in pieces.encode(text)]
+                return splitter(text) if splitter else self.user.split(text)
 
         begin = None if record.begin is None else vocabulary.inputs[record.begin]
         sequences = Sequences(record.features)
+
+        if record.source:
+            return self._pair_side(vocabulary, split, rule, begin)
 
         def batch(ids: Sequence[int]) -> Any:
             given = sequences.batch(ids)
@@ -400,15 +489,83 @@ class StoredModule(Traceable):
         return SequenceSide(
             vocabulary, split, batch, record.follows, mark=record.settings.mark,
             answers=record.answers(vocabulary.labels), features=record.features, splitting=rule,
-            begin=begin, sequences=sequences,
+            begin=begin, pattern=record.settings.pattern, pieces=pieces, sequences=sequences,
         )  # fmt: skip
+
+    def _pair_side(
+        self, vocabulary: Vocabulary, split: Callable[[str], Any], rule: Splitting | None,
+        begin: str | None,
+    ) -> PairSide:  # fmt: skip
+        """How a pair is given to the module."""
+        record = self.record
+        assert record.source is not None  # noqa: S101 - only then
+        source = Vocabulary.of_user(record.source.names, record.source.counts, record.source.names)
+
+        def batch(ids: Sequence[int]) -> PairBatch:
+            return self.pair(*side.split_ids(ids))
+
+        def attend(ids: Sequence[int]) -> States:
+            weights = self.attention(batch(ids))
+            return {} if weights is None else {ATTENTION: weights}
+
+        side = PairSide(
+            vocabulary, split, batch, record.follows, answers=record.answers(vocabulary.labels),
+            splitting=rule, begin=begin, source=source, generate=self.generated, attend=attend,
+        )  # fmt: skip
+        return side
+
+    def pair(self, source: Sequence[int], target: Sequence[int]) -> PairBatch:
+        """What the module is fed for the numbers of a source's words and of a target's."""
+        if not source or not target:
+            missing = "source" if not source else "target"
+            raise RnnlensError(f"there is no {missing}; write source {SIGN} target")
+        return PairBatch(self.fed_pair(source, target), len(source), len(target))
+
+    def fed_pair(self, source: Sequence[int], target: Sequence[int]) -> Any:
+        """What the module is fed for a pair."""
+        record = self.record.source
+        assert record is not None  # noqa: S101 - only then
+        if self.user.prepare is None:
+            return record.inputs(source, target, self.device)
+        with users_code("prepare="):
+            return self.user.prepare(list(source), list(target))
+
+    def pairs(self, batch: Batch) -> Iterator[tuple[list[int], list[int]]]:
+        """The words of each pair of a batch by their numbers, source and target."""
+        record, axes = self.record.source, self.adapter.axes
+        assert record is not None  # noqa: S101 - only then
+        first = axes is None or axes.sequences_first is not False
+        for _, source, target in pairs_of(batch, record, record.pad, first):
+            yield source, target
+
+    def generated(self, source: Sequence[int]) -> list[int]:
+        """The words that the module writes for a source, the likeliest each time, from the one that
+        begins every target to the one that ends it, or until there are many.
+        """
+        record, begin = self.record.source, self.record.begin
+        assert record is not None  # noqa: S101 - only then
+        if record.stuck or begin is None:
+            raise RnnlensError(
+                f"no target is given, and the module cannot write one by itself: {record.stuck}; "
+                f"write source {SIGN} target"
+            )
+        target = [begin]
+        with torch.no_grad():
+            while len(target) <= MOST_GENERATED:
+                y = self.trace(self.pair(source, target)).prediction
+                label = int(y[-1, 0].argmax())
+                if label == record.end:
+                    break
+                target.append(label)
+        return target
 
     def reads_texts(self, vocabulary: Vocabulary) -> bool:
         """Whether a text can be made into a batch: its words have names, and how they are fed is
         known.
         """
         record = self.record
-        return bool((vocabulary.inputs or record.features) and (record.fed or self.user.prepare))
+        fed = record.source.fed if record.source else record.fed
+        return bool((vocabulary.inputs or record.features) and (fed or self.user.prepare))
 
     def _prepared(self, ids: Sequence[int]) -> Any:
         """The numbers of a text's words as the module is fed them."""
@@ -447,6 +604,7 @@ def restored(
     weights: Mapping[str, Tensor],
     texts: tuple[Vocabulary, Sequence[Example]],
     what: str,
+    pieces: PieceText | None = None,
 ) -> Adapter:
     """The user's module that a record is of: `model`, or what it names as package.module:factory.
 
@@ -459,6 +617,8 @@ def restored(
             user = user.with_weights(weights)
     else:
         user = record.settings.completed(user_model(model, "model="), record.labels)
+        if record.source and user.source is None:
+            user = replace(user, source=record.source.names)
         # The user still works with this very module: nothing is put into it.
         if digest(user.weights()) != record.sha256:
             raise RnnlensError(
@@ -466,7 +626,7 @@ def restored(
                 "of that time into it, or fit anew"
             )
     adapter = Adapter(user, sort=record.sort)
-    _check_reading(StoredModule(record, lambda: adapter), *texts, what)
+    _check_reading(StoredModule(record, lambda: adapter, pieces), *texts, what)
     return adapter
 
 

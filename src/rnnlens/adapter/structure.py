@@ -5,7 +5,7 @@ dotted name, `encoder.h1`; only the input of the part that is called first is st
 of a later part is a kind too, `decoder.x`, unless it is just the output of an earlier part.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -17,7 +17,9 @@ from rnnlens.adapter.record.capture import PartTrace, PartTraces
 from rnnlens.adapter.record.parts import Part, local
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change, States
-from rnnlens.model.kinds import EMBEDDING, INPUT, JOINED, Kind, Place, joined, placed
+from rnnlens.model.kinds import EMBEDDING, INPUT, JOINED, RESIDUAL, Kind, Place, placed
+from rnnlens.model.kinds import joined as both_ways
+from rnnlens.model.lazy import joined
 from rnnlens.model.traceable import (
     Affine,
     Anatomy,
@@ -54,17 +56,22 @@ class Structure:
 
     def states(self, traces: PartTraces, named: States) -> States:
         """Kind -> (T, B, H), from input to output."""
-        states = dict(named)
-        for part, ids in self.ids.items():
-            states |= {ids[kind]: v for kind, v in traces[part].piece.states.items() if kind in ids}
-        return {kind.id: states[kind.id] for kind in self.kinds}
+        parts = [(traces[part].piece.states, ids) for part, ids in self.ids.items()]
+        own = (named, {name: name for name in named})
+        return joined([kind.id for kind in self.kinds], own, *parts)
 
 
-def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Tensor]) -> Structure:
+def structure_of(
+    order: list[PartTrace | str],
+    several: bool,
+    embedded: list[Tensor],
+    known: Mapping[str, Kind] | None = None,
+) -> Structure:
     """Name the states of recurrent parts and of named submodules, in the order of their calls.
 
     `several` says whether there are several parts, so that ids need the part's name, and `embedded`
-    holds the outputs of the module's one embedding.
+    holds the outputs of the module's one embedding. `known` are the kinds of submodules whose place
+    is known.
     """
     kinds: list[Kind] = []
     ids: dict[str, dict[str, str]] = {}
@@ -74,9 +81,17 @@ def structure_of(order: list[PartTrace | str], several: bool, embedded: list[Ten
     layer = 0
     recurrent = any(isinstance(item, PartTrace) for item in order)
     for item in order:
+        if isinstance(item, str) and known and item in known:
+            kinds.append(known[item])
+            continue
         if isinstance(item, str):
             layer += 1 if earlier or not recurrent else 0
             kinds.append(Kind(item, item, item, f"output of {item}", (), layer))
+            continue
+        if item.part.number:
+            some, ids[item.name], one = _scan_kinds(item.part, known or {})
+            kinds, layers, layer = kinds + some, [*layers, one], item.part.number
+            earlier.append(item)
             continue
         part = item.name if several else ""
         below = _source(item, earlier, ids)
@@ -158,9 +173,23 @@ def _kinds(
             tops.append(place.id(part.cell.output.id))
         below = tuple(tops)
     if part.directions > 1:
-        kinds.append(joined(replace(place, reverse=False), part.cell.output))
+        kinds.append(both_ways(replace(place, reverse=False), part.cell.output))
         ids[local(JOINED, number, False)] = kinds[-1].id
     return kinds, ids, layers
+
+
+def _scan_kinds(
+    part: Part, known: Mapping[str, Kind]
+) -> tuple[list[Kind], dict[str, str], RecurrentLayer]:
+    """The kinds of a layer of a stack whose memory alone is known, not what goes on around it: its
+    input is no kind.
+    """
+    below = f"{RESIDUAL}{part.number - 1}" if part.number > 1 else EMBEDDING.id
+    place = Place(part.number, (below,) if below in known else ())
+    kinds = [placed(part.cell.described(kind, part.weights[0]), place) for kind in part.cell.kinds]
+    letters = {kind.id: place.id(kind.id) for kind in part.cell.kinds}
+    ids = {local(letter, 1, reverse=False): id_ for letter, id_ in letters.items()}
+    return kinds, ids, RecurrentLayer(part.cell, part.weights[0], letters, ())
 
 
 def anatomy_of(

@@ -20,6 +20,7 @@ from rnnlens.adapter.user_model import UserModel, users_code
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Strict
 from rnnlens.model.cell import States
+from rnnlens.model.lazy import at_hand, of_each
 from rnnlens.model.traceable import StateEdit, Trace
 
 MOST_STEPS = 100_000
@@ -77,10 +78,10 @@ class TextBatch:
 
     def of(self, trace: Trace) -> Trace:
         """The timesteps of a trace that read the text's words."""
-        steps = max(len(values) for values in trace.states.values())
+        steps = max(len(values) for values in at_hand(trace.states).values())
         first = self.place(steps)
         some = slice(first, first + self.count)
-        states = {kind: v[some] if len(v) == steps else v for kind, v in trace.states.items()}
+        states = of_each(trace.states, lambda _, v: v[some] if len(v) == steps else v)
         y = trace.y
         if y is not None and len(y) == steps > 1:
             y = y[some]
@@ -97,10 +98,11 @@ class TextReading:
     tried: int = 0  # words of a text that were changed, and seen to be read in their rows
     same: bool | None = None  # whether a sequence of a batch has the same states as a text
     trusted: tuple[str, ...] = field(default=())  # what could not be seen
+    seen: tuple[str, ...] = field(default=())  # what else was
 
     def said(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
         """What was verified, and what is taken on trust; `names` are those of words."""
-        seen, trusted, padding = list[str](), list(self.trusted), self.padding
+        seen, trusted, padding = list(self.seen), list(self.trusted), self.padding
         if self.tried:
             seen.append(f"each of {self.tried} words of a text is read in its row")
         if self.same:
@@ -127,7 +129,7 @@ def text_reading(
     padding = _padding(user, axes, batches)
     if make is None:
         return TextReading(trusted=("how a text would be fed (give prepare=)",))
-    begin = _begin(axes, batches, padding) if not axes.features else None
+    begin = begin_of(axes, batches, padding) if not axes.features else None
     sequence = _sequence(batches[0], axes, read(batches[0].inputs), padding)
     if user.prepare is not None:
         padding = None  # it puts in its own
@@ -218,7 +220,7 @@ def _shown(rows: Tensor) -> Padding | None:
     return None
 
 
-def _begin(axes: Axes, batches: Sequence[Batch], padding: Padding | None) -> int | None:
+def begin_of(axes: Axes, batches: Sequence[Batch], padding: Padding | None) -> int | None:
     """The word that every sequence begins with, and that stands nowhere else."""
     found, count = set[int](), 0
     for rows in _word_rows(axes, batches):
@@ -323,7 +325,7 @@ class _Seen:
             words = [*words[1:], words[-1]]
         whole, text = self._trace(reading, words)
         trace = text.of(whole)
-        if any(values.shape[1] != 1 for values in trace.states.values()):
+        if any(values.shape[1] != 1 for values in at_hand(trace.states).values()):
             return False
         if not all(_close(trace.states[k][:, 0], v) for k, v in sequence.states.items()):
             return False

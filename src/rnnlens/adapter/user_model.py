@@ -1,6 +1,7 @@
 """A user's module: how it is read, and how to get it from its code."""
 
 import copy
+import re
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,11 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.axes.layout import is_whole, tensors
+from rnnlens.adapter.axes.shapes import shaped_kinds
+from rnnlens.adapter.recurrence import Recurrence, several
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.pieces.pattern import Pattern, UnknownPartError
+from rnnlens.corpus.pieces.piece_text import PieceText
 from rnnlens.corpus.read import Sentence
 
 _FUNCTIONS = ("words", "prepare", "feed", "logits", "batches")  # the options that are functions
@@ -36,13 +41,20 @@ class UserModel:
     labels: Sequence[str] | None = None
     #: Names of what it reads, where these are not the labels.
     inputs: Sequence[str] | None = None
-    #: Splits a text into these; `str.split` unless another function is given.
-    words: Callable[[str], Iterable[str]] = field(default_factory=lambda: str.split)
+    #: Splits a text into these: a function, `list` for letters, or `re.compile(...)`, whose matches
+    #: are the words; `str.split` unless another is given.
+    words: "Callable[[str], Iterable[str]] | re.Pattern[str]" = field(
+        default_factory=lambda: str.split
+    )
+    #: Splits a text into pieces of words, which it names: a tokenizer of the libraries `tokenizers`
+    #: or `transformers`, or the path of its tokenizer.json.
+    tokenizer: Any = None
     #: From the numbers of a text's words to what the module is fed, where that is more than one
     #: tensor of them.
-    prepare: Callable[[list[int]], Any] | None = None
+    prepare: Callable[..., Any] | None = None
     #: Further submodules whose outputs are kinds, by their dotted names; `"cell[1]"` is the second
-    #: output of several. Of a recurrent part with a forward of its own only the output is read.
+    #: output of several, and `"conv: b c t"` names the axes of one. Of a recurrent part with a
+    #: forward of its own only the output is read.
     kinds: Iterable[str] = ()
     #: Gives a batch to the module; without it a tuple gives positional, a dict named arguments.
     feed: Callable[[nn.Module, Any], Any] | None = None
@@ -63,6 +75,13 @@ class UserModel:
     length: int | None = None
     #: What stands in front of a shorter text then, a word or its number; batches may show it.
     pad: str | int | None = None
+    #: Layers of its own whose memory is linear, and where their decay, write and read are.
+    recurrences: Sequence[Recurrence] = ()
+    #: Of an encoder-decoder, the names of what the encoder reads, in the order of their numbers: a
+    #: text is then a pair, `source => target`, and `prepare` is given the numbers of both.
+    source: Sequence[str] | None = None
+    #: The submodule whose weights over the source are its attention, where they are not found.
+    attention: str | None = None
     where: str = ""  # package.module:factory, where it came from there
 
     def __post_init__(self) -> None:
@@ -72,10 +91,12 @@ class UserModel:
             names = (value,) if isinstance(value, str) else tuple(value)
             if strange := [item for item in names if not isinstance(item, str)]:
                 raise RnnlensError(f"{name}= names {strange[0]!r}; give dotted names of submodules")
+            shaped_kinds(names if name == "kinds" else ())  # refuses what is no shape
             object.__setattr__(self, name, names)  # an iterator could be read only once
-        for name in ("labels", "inputs"):
+        for name in ("labels", "inputs", "source"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))
+        object.__setattr__(self, "recurrences", several(self.recurrences))
         if self.batch_first not in (None, True, False):
             raise RnnlensError(f"batch_first= is {self.batch_first!r}; give True or False")
         for name, sorts in (("length", int), ("pad", (int, str))):
@@ -85,10 +106,43 @@ class UserModel:
             if value is not None and wrong:
                 wanted = "a number of words" if name == "length" else "a word or its number"
                 raise RnnlensError(f"{name}= is {value!r}; give {wanted}")
+        if self.tokenizer is not None:
+            self._take_tokenizer()
+        if isinstance(self.words, re.Pattern):
+            object.__setattr__(self, "words", _finder(self.words))
+        self._check_attention()
+        self._check_functions()
+
+    def _take_tokenizer(self) -> None:
+        """Have the tokenizer in a form of ours, and its pieces as the names of what is read."""
+        if self.words is not str.split:
+            raise RnnlensError("words= and tokenizer= both split texts; give one of them")
+        known = isinstance(self.tokenizer, PieceText)
+        pieces = PieceText.of(self.tokenizer)
+        object.__setattr__(self, "tokenizer", pieces)
+        if self.inputs is not None and not known:
+            raise RnnlensError(
+                "inputs= and tokenizer= both name what the module reads; leave inputs= out"
+            )
+        embedding = modules.embedding(modules.unwrapped(self.module))
+        count = len(pieces.tokens) if embedding is None else embedding.num_embeddings
+        object.__setattr__(self, "inputs", pieces.named(count, "reads"))
+
+    def _check_functions(self) -> None:
         for name in _FUNCTIONS:
             value = getattr(self, name)
             if not (callable(value) or (value is None and name != "words")):
                 raise RnnlensError(f"{name}= is {type(value).__name__}; give a function")
+
+    def _check_attention(self) -> None:
+        wanted: Any = self.attention
+        if wanted is not None and not isinstance(wanted, str):
+            given = type(wanted).__name__
+            raise RnnlensError(f"attention= is {given}; give the dotted name of a submodule")
+        if self.attention is not None and self.source is None:
+            raise RnnlensError(
+                "attention= is given and no source; name what the encoder reads: source="
+            )
 
     @classmethod
     def of(cls, module: "nn.Module | UserModel", **options: Any) -> "UserModel":
@@ -97,11 +151,20 @@ class UserModel:
             replace(module, **options) if isinstance(module, UserModel) else cls(module, **options)
         )
 
+    def split(self, text: str) -> Iterable[str]:
+        """The words of a text."""
+        if self.tokenizer is not None:
+            return [self.tokenizer.names[number] for number in self.tokenizer.encode(text)]
+        assert callable(self.words)  # noqa: S101 - patterns were made functions
+        return self.words(text)
+
     @property
-    def functions(self) -> dict[str, Callable[..., Any]]:
-        """The functions that were given, by the names of their options."""
-        every = {name: getattr(self, name) for name in _FUNCTIONS}
-        return {name: value for name, value in every.items() if value not in (None, str.split)}
+    def functions(self) -> dict[str, Any]:
+        """What was given that no file can hold, functions and recurrences, by the names of their
+        options.
+        """
+        every = {name: getattr(self, name) for name in (*_FUNCTIONS, "recurrences")}
+        return {name: value for name, value in every.items() if value not in (None, str.split, ())}
 
     def mark(self, count: int) -> int | None:
         """The number, such as that of `<s>`, that `prepare` puts in front of a text's words.
@@ -109,7 +172,7 @@ class UserModel:
         The last word is then left out. `count` is how many words there are. None where `prepare`
         gives the module the words themselves, or something else.
         """
-        if self.prepare is None or count < 3:
+        if self.prepare is None or count < 3 or self.source is not None:
             return None
         ids = [number % count for number in (1, 2, 0, 2, 1)]
         marks = set[int | None]()
@@ -151,6 +214,14 @@ class UserModel:
     def device(self) -> torch.device:
         """Where its module is; one without weights is read on the CPU."""
         return next(iter(modules.devices(self.module)), torch.device("cpu"))
+
+
+def _finder(pattern: "re.Pattern[str]") -> Callable[[str], list[str]]:
+    """The words that a pattern finds: by a form of it that a run can keep, where there is one."""
+    try:
+        return Pattern.of(pattern)
+    except UnknownPartError:
+        return lambda text: [found[0] for found in pattern.finditer(text) if found[0]]
 
 
 def names_of(value: Any, what: str) -> tuple[str, ...]:
@@ -197,7 +268,9 @@ def user_model_at(where: str) -> UserModel:
         name: _guarded(function, f"{name}= of {where}", listed=name in ("words", "batches"))
         for name, function in user.functions.items()
         # The adapter reports errors of the forward; what is Python's own has none.
-        if name != "feed" and function is not list
+        if name not in ("feed", "recurrences")
+        and function is not list
+        and not isinstance(function, Pattern)
     }
     return replace(user, where=where, **guarded)
 
@@ -223,15 +296,15 @@ def _imported(where: str) -> Any:
     return value
 
 
-def _guarded(function: Callable[[Any], Any], what: str, listed: bool) -> Callable[[Any], Any]:
+def _guarded(function: Callable[..., Any], what: str, listed: bool) -> Callable[..., Any]:
     """A function with its errors reported in one line.
 
     `listed`: what it returns is made a list, as a generator would raise outside of the guard.
     """
 
-    def call(argument: Any) -> Any:
+    def call(*arguments: Any) -> Any:
         with users_code(what):
-            return list(function(argument)) if listed else function(argument)
+            return list(function(*arguments)) if listed else function(*arguments)
 
     return call
 

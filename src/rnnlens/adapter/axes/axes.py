@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.axes.alignment import Alignment, Reader, aligned, check_every_word
-from rnnlens.adapter.axes.layout import Layout, with_tensors, within
+from rnnlens.adapter.axes.layout import Layout, is_whole, tensors, with_tensors, within
 from rnnlens.adapter.batches import (
     LABEL,
     MOSTLY,
@@ -21,6 +21,7 @@ from rnnlens.adapter.batches import (
     read_of,
     words_of,
 )
+from rnnlens.adapter.source import Source, find_source
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.model.traceable import Trace
 
@@ -44,6 +45,7 @@ class Axes:
     follows: bool = False  #: Whether targets are the words that come next.
     fed: tuple[int, ...] | None = None  #: The shape of one text's words; None: it takes more.
     features: int = 0  #: Numbers that are read at each timestep; 0: words.
+    source: Source | None = None  #: What an encoder reads, where that was asked for.
     tried: int = 0  #: Timesteps whose own word was changed and was seen to be read.
 
     @property
@@ -99,10 +101,13 @@ class Axes:
         return there * (self.steps if words is None else words.numel() // max(1, len(targets)))
 
 
-def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None) -> Axes:
+def find_axes(
+    reader: Reader, batches: Sequence[Batch], batch_first: bool | None, has_source: bool = False
+) -> Axes:
     """Change words of some batches, and see how words and targets lie beside the states.
 
-    The first batch tells most. `batch_first` is what counts where nothing else tells.
+    The first batch tells most. `batch_first` is what counts where nothing else tells. `has_source`:
+    an encoder's words are looked for, too.
     """
     alignments = [_aligned(reader, batch) for batch in batches]
     inputs, targets = batches[0]
@@ -112,7 +117,9 @@ def find_axes(reader: Reader, batches: Sequence[Batch], batch_first: bool | None
     orders = (alignment.sequences_first for alignment in alignments)
     first = next((order for order in orders if order is not None), None)
     whole = targets.dim() == 1 and len(targets) == sequences and steps > 1
-    axes = Axes(kinds, first, None, steps, whole, rows=targets.dim() == 2)
+    source = find_source(reader, batches, kinds) if has_source else None
+    _warn_of_left_out(batches[0], trace, (*kinds, *(source.kinds if source else ())), has_source)
+    axes = Axes(kinds, first, None, steps, whole, rows=targets.dim() == 2, source=source)
     if not whole:
         order = next(_orders_of_targets(axes, reader, batches), batch_first)
         axes = replace(axes, targets_first=order)
@@ -246,7 +253,7 @@ def _aligned(reader: Reader, batch: Batch) -> Alignment:
 
 
 def _beside(trace: Trace, alignments: Sequence[Alignment], words: Tensor | None) -> tuple[str, ...]:
-    """The kinds that have a state for each prediction; a warning names the others."""
+    """The kinds that have a state for each prediction."""
     readers = [a.readers for a in alignments if a.readers is not None]
     astray = frozenset[str]().union(*(a.astray for a in alignments))
     ids = [
@@ -260,15 +267,25 @@ def _beside(trace: Trace, alignments: Sequence[Alignment], words: Tensor | None)
     if words is not None and words.dim() == 2:
         beside += [words.shape, words.T.shape]
     wanted = next((size for size in beside if size in sizes.values()), sizes[ids[-1]])
-    beside_targets = tuple(kind for kind in ids if sizes[kind] == wanted)
-    if left := [kind for kind in trace.states if kind not in beside_targets]:
-        shown = ", ".join(left[:8]) + (", ..." if len(left) > 8 else "")
-        warnings.warn(
-            f"left out, as their states are not beside the module's targets: {shown}",
-            RnnlensWarning,
-            stacklevel=2,
-        )
-    return beside_targets
+    return tuple(kind for kind in ids if sizes[kind] == wanted)
+
+
+def _warn_of_left_out(batch: Batch, trace: Trace, drawn: Sequence[str], has_source: bool) -> None:
+    left = [kind for kind in trace.states if kind not in drawn]
+    if not left:
+        return
+    shown = ", ".join(left[:8]) + (", ..." if len(left) > 8 else "")
+    words = words_of(*batch)
+    others = [
+        t for _, t in tensors(batch.inputs) if t is not words and t.dim() == 2 and is_whole(t)
+    ]
+    hint = "; an encoder is drawn where source= names what it reads"
+    warnings.warn(
+        f"left out, as their states are not beside the module's targets: {shown}"
+        + (hint if others and words is not None and not has_source else ""),
+        RnnlensWarning,
+        stacklevel=2,
+    )
 
 
 def _orders_of_targets(axes: Axes, reader: Reader, batches: Sequence[Batch]) -> Iterator[bool]:

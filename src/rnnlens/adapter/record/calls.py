@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import States
+from rnnlens.model.lazy import at_hand, of_each
 
 
 @dataclass
@@ -29,18 +30,19 @@ class Piece:
     @property
     def shape(self) -> torch.Size:
         """T and B."""
-        return next(iter(self.states.values())).shape[:2]
+        return next(iter(at_hand(self.states).values())).shape[:2]
 
     def ends(self) -> Tensor:
         """The length of each sequence (B,), also where all have the same."""
         if self.lengths is not None:
             return self.lengths
         steps, batch = self.shape
-        return torch.full((batch,), steps, device=next(iter(self.states.values())).device)
+        device = next(iter(at_hand(self.states).values())).device
+        return torch.full((batch,), steps, device=device)
 
     def reordered(self, order: Tensor) -> "Piece":
         """The call with its sequences in another order."""
-        states = {kind: values.index_select(1, order) for kind, values in self.states.items()}
+        states = of_each(self.states, lambda _, values: values.index_select(1, order))
         return Piece(states, None if self.lengths is None else self.lengths[order], self.packed)
 
 

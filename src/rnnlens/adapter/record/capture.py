@@ -24,11 +24,19 @@ from rnnlens.adapter.modules import embedding
 from rnnlens.adapter.predictions import count_logits
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import CHAIN, Forward, Part, local
+from rnnlens.adapter.record.scan_parts import ScanPart
 from rnnlens.adapter.record.torch_parts import LayersPart, StepsPart
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change
 from rnnlens.model.kinds import INPUT
 from rnnlens.model.traceable import StateEdit
+
+
+def _part(name: str, module: nn.Module, checking: bool) -> Part:
+    if isinstance(module, nn.RNNBase):
+        return LayersPart(name, module, checking)
+    cells = isinstance(module, nn.RNNCellBase)
+    return (StepsPart if cells else ScanPart)(name, module, checking)
 
 
 class Capture:
@@ -41,14 +49,14 @@ class Capture:
         checking: bool,
         edits: Mapping[str, list[dict[int, Change]]],
         apart: bool,
+        shaped: Mapping[str, tuple[str, Any]] | None = None,
     ) -> None:
         """`edits` are changes by timestep, of each part per layer and direction; `apart` says
-        whether the chains of a part's calls are kept apart.
+        whether the chains of a part's calls are kept apart. `shaped` has for each of the `named`
+        what the user calls it, and its shape where there is one.
         """
-        self.parts: dict[str, Part] = {
-            name: (LayersPart if isinstance(m, nn.RNNBase) else StepsPart)(name, m, checking)
-            for name, m in parts.items()
-        }
+        self.shaped = shaped or {}
+        self.parts = {name: _part(name, module, checking) for name, module in parts.items()}
         for name, changes in edits.items():
             part, _, chain = name.partition(CHAIN)
             self.parts[part].apart = apart
@@ -79,7 +87,8 @@ class Capture:
         return call
 
     def _hook(self, name: str) -> Callable[[nn.Module, Any, Any], Any]:
-        base, bracket, rest = name.partition("[")
+        called, shape = self.shaped.get(name, (name, None))
+        base, bracket, rest = called.partition("[")
         path = bracket + rest  # `[1]` where the user means the second of several outputs
 
         def keep(_module: nn.Module, _args: Any, output: Any) -> Any:
@@ -89,7 +98,7 @@ class Capture:
                     f"{base} returned {described(output)}, in which there is no tensor "
                     f"{path or 'to read'}; name a submodule that returns one"
                 )
-            if given.is_complex():  # real and imaginary parts side by side
+            if given.is_complex() and not shape:  # real and imaginary parts side by side
                 values = torch.cat([given.real, given.imag], -1)
             edits, before = self.put.get(name), self.outputs.setdefault(name, [])
             if edits:

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.adapter.axes.layout import Layout, tensors
-from rnnlens.adapter.modules import called, cell_of
+from rnnlens.adapter.modules import called
 from rnnlens.adapter.record.calls import Chains, Piece
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.cell import Change, Weights
+from rnnlens.model.cell import Cell, Change, Weights
 
 Forward = Callable[..., Any]
 CHAIN = "#"  # `encoder#2` is the second chain of the encoder's calls
@@ -42,10 +42,12 @@ class Part(ABC):
     # By the number of the chain, or at 0 of all: changes by timestep, per layer and direction.
     edits: dict[int, list[dict[int, Change]]] = field(default_factory=dict)
     apart: bool = False  # whether chains of calls are kept apart
+    number: int = 0  # of its layer in a stack of layers; 0: it has layers of its own
+
+    cell: Cell = field(init=False)  # what it computes by, known at least when it was called
 
     def __post_init__(self) -> None:
         self.called = called(self.name, self.module)
-        self.cell = cell_of(self.module)
         self.chains = Chains(self.called)
 
     @abstractmethod
@@ -93,6 +95,10 @@ class Part(ABC):
                 f"{self.called} is given its input on {devices[0]} and has its weights on {here}; "
                 f"move the batch, batch.to('{here}'), or the module"
             )
+
+    def note_precision(self, values: Tensor) -> None:
+        """The part is at least as coarse as these."""
+        self.precision = _coarser(self.precision, values.dtype)
 
     def note_autocast(self, values: Tensor) -> None:
         """Within an autocast the part is as coarse as the precision that it runs in."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from rnnlens.adapter.axes.layout import described
-from rnnlens.adapter.modules import is_torchs
+from rnnlens.adapter.modules import cell_of, is_torchs
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.base.errors import RnnlensError
@@ -44,6 +44,7 @@ class LayersPart(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.cell = cell_of(self.module)
         self.calls: list[Piece] = []
 
     def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
@@ -199,6 +200,7 @@ class StepsPart(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.cell = cell_of(self.module)
         self.steps: list[Step] = []
         self.versions: list[Weights] = []  # of the weights; a wrapper may rewrite them
         self.edited: dict[int, States] = {}  # by the number of the edited call

@@ -1,0 +1,427 @@
+"""Recurrent layers of other people's libraries while they are called: what their scan is given is
+caught, and memories are computed from it.
+
+The layer's own code runs. A function stands in for its scan: it returns what the scan returns, or,
+where something is edited, what is read of the memories after the edit.
+"""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from threading import RLock, get_ident
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from rnnlens.adapter.axes.layout import Layout, described, tensors
+from rnnlens.adapter.modules import submodules
+from rnnlens.adapter.record.calls import Piece
+from rnnlens.adapter.record.parts import Forward, Part, flat, local
+from rnnlens.adapter.record.scans import FUNCTIONS, INLINE, SUBMODULES, Reader, ScanCall, merged
+from rnnlens.adapter.recurrence import Recurrence, call_of, layers_of, names_in
+from rnnlens.base.errors import RnnlensError
+from rnnlens.model.cell import Change
+from rnnlens.model.kinds import INPUT
+from rnnlens.model.lazy import LazyStates, at_hand, joined
+from rnnlens.model.linear import Scan
+
+_PACKED = ("cu_seqlens", "seq_idx")  # where each of several packed texts begins
+_ONE_AT_A_TIME = RLock()  # a function of a library's module is there for all models of a class
+
+
+class Layer(NamedTuple):
+    """A call of a layer."""
+
+    module: nn.Module
+    called: str  # its name in messages
+    forward: Forward
+    args: Any
+    kwargs: Any
+
+    def run(self) -> Any:
+        """What it returns."""
+        return self.forward(*self.args, **self.kwargs)
+
+
+@dataclass
+class Heard:
+    """What a call of a layer shows of its scan."""
+
+    output: Any = None  # what the layer returns
+    calls: list[ScanCall] = field(default_factory=list)
+    reads: list[Tensor] = field(default_factory=list)  # (T, B, ...) of each call, by its own scan
+
+    def answered(self, call: ScanCall, result: Any, put: Tensor | None) -> Any:
+        """What a scan returns that has returned `result`; with `put`, as if all scans together had
+        read that.
+        """
+        own = call.reads(result)
+        first = sum(some.shape[2] for some in self.reads)
+        self.calls.append(call)
+        self.reads.append(own)
+        return call.put(result, own if put is None else put[:, :, first : first + own.shape[2]])
+
+
+@contextmanager
+def replaced(place: dict[str, Any], name: str, stand_in: Callable[..., Any]) -> Iterator[None]:
+    """Have another function under a name for a while."""
+    missing = object()
+    before = place.get(name, missing)
+    place[name] = stand_in
+    try:
+        yield
+    finally:
+        if before is missing:
+            del place[name]
+        else:
+            place[name] = before
+
+
+class Scanned(ABC):
+    """How a layer does its scan."""
+
+    batch_first = True  # in its tensors, as most libraries have it
+    name: str  # in messages
+
+    @abstractmethod
+    def run(self, layer: Layer, reads: Tensor | None = None) -> Heard:
+        """Run the layer; with `reads`, as if its scan had read these."""
+
+
+class Function(NamedTuple):
+    """A function that does a scan."""
+
+    name: str
+    read: Reader
+    place: dict[str, Any]  # in which another function can stand under that name
+    original: Callable[..., Any]
+
+    def stand_in(self, layer: Layer, heard: Heard, reads: Tensor | None) -> Callable[..., Any]:
+        """What stands in its place while a layer runs; other threads are given the function."""
+        owner = get_ident()
+
+        def call(*given: Any, **named: Any) -> Any:
+            if get_ident() != owner:
+                return self.original(*given, **named)
+            call, arguments = _read(self, layer, self.original, given, named)
+            result = self.original(**arguments | dict(call.other or {}))
+            with as_known(layer.called, self.name):
+                return heard.answered(call, result, reads)
+
+        return call
+
+
+@dataclass(frozen=True)
+class FunctionScan(Scanned):
+    """One of some functions that the layer calls, by its settings."""
+
+    functions: tuple[Function, ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.functions[0].name
+
+    def run(self, layer: Layer, reads: Tensor | None = None) -> Heard:
+        heard = Heard()
+        with _ONE_AT_A_TIME, ExitStack() as stack:
+            for one in self.functions:
+                stand_in = one.stand_in(layer, heard, reads)
+                stack.enter_context(replaced(one.place, one.name, stand_in))
+            heard.output = layer.run()
+        if not heard.calls:
+            raise RnnlensError(
+                f"{layer.called} never called {self.name}, its scan, so that its "
+                "memory is not seen: is a kernel in its place? Load the model without "
+                "(use_kernels=False)"
+            )
+        return heard
+
+
+@dataclass(frozen=True)
+class InlineScan(Scanned):
+    """Lines of the layer itself, after which a submodule is given what was read."""
+
+    name: str
+    read: Reader
+    after: nn.Module
+
+    def run(self, layer: Layer, reads: Tensor | None = None) -> Heard:
+        heard, original = Heard(), self.after.forward
+
+        def stand_in(whole: Tensor) -> Any:
+            forward = type(layer.module).forward
+            call, _ = _read(self, layer, forward, (layer.module, *layer.args), layer.kwargs)
+            with as_known(layer.called, self.name):
+                answered = heard.answered(call, whole, reads)
+            return original(answered)
+
+        with replaced(self.after.__dict__, "forward", stand_in):
+            heard.output = layer.run()
+        return heard
+
+
+@dataclass(frozen=True)
+class OwnScan(Scanned):
+    """A recurrence that its user describes."""
+
+    recurrence: Recurrence
+    name = "its recurrence"
+
+    @property
+    def batch_first(self) -> bool:  # type: ignore[override]
+        return self.recurrence.batch_first
+
+    def run(self, layer: Layer, reads: Tensor | None = None) -> Heard:
+        heard, outputs, own = Heard(), dict[str, Tensor](), self.recurrence
+        x = input_of(layer)
+
+        def answer(whole: Any) -> Any:
+            missing = [name for name in names_in(own) if name not in outputs]
+            if missing:
+                raise RnnlensError(
+                    f"{layer.called} never calls {missing[0]}, which its recurrence names"
+                )
+            if not isinstance(whole, Tensor) or whole.dim() < 3:
+                raise RnnlensError(
+                    f"what is read in {layer.called} is {described(whole)}; a recurrence is of a "
+                    "layer that is given whole sequences: name what its read is given to in into="
+                )
+            return heard.answered(call_of(own, layer.module, x, outputs), whole, reads)
+
+        with ExitStack() as stack:
+            for name in names_in(own):
+                part = submodule_of(layer, name)
+                stack.enter_context(
+                    replaced(part.__dict__, "forward", _kept(part.forward, outputs, name))
+                )
+            if own.into:
+                after = submodule_of(layer, own.into)
+                stand_in = _given_read(after.forward, answer, own.into)
+                stack.enter_context(replaced(after.__dict__, "forward", stand_in))
+            heard.output = layer.run()
+        if own.into and not heard.calls:
+            raise RnnlensError(f"{layer.called} never calls {own.into}, which into= names")
+        if not own.into:
+            whole = heard.output
+            first = whole[0] if isinstance(whole, tuple) else whole
+            answered = answer(first)
+            heard.output = (answered, *whole[1:]) if isinstance(whole, tuple) else answered
+        return heard
+
+
+def input_of(layer: Layer) -> Tensor:
+    """What a layer reads: the first tensor with timesteps, sequences and numbers."""
+    given = (tensor for _, tensor in tensors((layer.args, layer.kwargs)) if tensor.dim() == 3)
+    x = next((tensor for tensor in given if tensor.is_floating_point()), None)
+    if x is None:
+        raise RnnlensError(
+            f"{layer.called} is given {described((layer.args, layer.kwargs))}, in which no tensor "
+            "has timesteps, sequences and numbers; a recurrence is of a layer that is given whole "
+            "sequences"
+        )
+    return x
+
+
+def submodule_of(layer: Layer, name: str) -> nn.Module:
+    """A submodule of a layer by its dotted name."""
+    try:
+        return layer.module.get_submodule(name)
+    except AttributeError:
+        raise RnnlensError(
+            f"{layer.called} has no submodule {name!r}, which its recurrence names"
+        ) from None
+
+
+def _given_read(forward: Forward, answer: Callable[[Any], Any], name: str) -> Forward:
+    """What stands in for the submodule that is given what is read."""
+    asking = False
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal asking
+        if asking:
+            raise RnnlensError(
+                f"a function of a recurrence calls {name}, which into= names; name in into= the "
+                "submodule that is given what is read of the memory, and nothing else"
+            )
+        asking = True
+        try:
+            answered = answer(args[0] if args else None)
+        finally:
+            asking = False
+        return forward(answered, *args[1:], **kwargs)
+
+    return call
+
+
+def _kept(forward: Forward, outputs: dict[str, Tensor], name: str) -> Forward:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        outputs[name] = output = forward(*args, **kwargs)
+        return output
+
+    return call
+
+
+def _read(
+    scan: Function | InlineScan,
+    layer: Layer,
+    function: Callable[..., Any],
+    given: Any,
+    named: Any,
+) -> tuple[ScanCall, dict[str, Any]]:
+    """What a scan is given, and by which arguments."""
+    with as_known(layer.called, scan.name):
+        signature = inspect.signature(function)
+        bound = signature.bind(*given, **named)
+        bound.apply_defaults()
+        arguments = dict(bound.arguments)
+        for parameter in signature.parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                arguments |= arguments.pop(parameter.name)
+        if packed := [name for name in _PACKED if arguments.get(name) is not None]:
+            raise RnnlensError(
+                f"{layer.called} gives {scan.name} {packed[0]}=, several texts in one sequence, in "
+                "which a memory begins anew; give each text as a sequence of its own, padded"
+            )
+        return scan.read(layer.module, arguments), arguments
+
+
+@contextmanager
+def as_known(called: str, scan: str) -> Iterator[None]:
+    """Refuse what only has the name of a known scan, or is of another version of its library."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (TypeError, KeyError, AttributeError, IndexError, ValueError, RuntimeError) as error:
+        why = (str(error).splitlines() or [""])[0]
+        raise RnnlensError(
+            f"{called} calls {scan} with other arguments than are known ({why}), so that it is "
+            "another scan of that name, or of a version of its library that is not known; name the "
+            "layer in kinds= to read its output alone, or in exclude= to leave it out"
+        ) from error
+
+
+def scan_of(module: nn.Module) -> Scanned | None:
+    """The scan that a layer calls; None: it calls none that is known."""
+    if isinstance(module, torch.jit.ScriptModule):  # which hides its code
+        return None
+    functions = tuple(_functions(module))
+    if functions:
+        return FunctionScan(functions)
+    if type(module).__name__ in INLINE:
+        name, read = INLINE[type(module).__name__]
+        return InlineScan(name, read, getattr(module, name))
+    for child in module.children():
+        if type(child).__name__ in SUBMODULES:
+            read = SUBMODULES[type(child).__name__]
+            return FunctionScan((Function("forward", read, child.__dict__, child.forward),))
+    return None
+
+
+def _functions(module: nn.Module) -> Iterator[Function]:
+    """The known scans that the code of a layer's class names: methods of it, or functions of its
+    own module.
+    """
+    forward = inspect.unwrap(type(module).forward)
+    around: dict[str, Any] = getattr(forward, "__globals__", {})
+    methods = [inspect.unwrap(one) for one in vars(type(module)).values() if callable(one)]
+    codes = [getattr(one, "__code__", None) for one in (forward, *methods)]
+    named = {name for code in codes if code is not None for name in code.co_names}
+    for name, read in FUNCTIONS.items():
+        if name in named and callable(getattr(module, name, None)):
+            yield Function(name, read, module.__dict__, getattr(module, name))
+        elif name in named and callable(around.get(name)):
+            yield Function(name, read, around, around[name])
+
+
+def scans_of(
+    module: nn.Module, recurrences: Sequence[Recurrence] = ()
+) -> dict[str, tuple[nn.Module, Scanned]]:
+    """The layers of a module whose scan is known or described, by their dotted names, each once."""
+    every, found = submodules(module), dict[str, tuple[nn.Module, Scanned]]()
+    for own in recurrences:
+        for name, part in layers_of(own, every).items():
+            if all(part is not other for other, _ in found.values()):
+                found[name] = part, OwnScan(own)
+    for name, part in every.items():
+        if name and all(part is not other for other, _ in found.values()):
+            scan = scan_of(part)
+            if scan is not None:
+                found[name] = part, scan
+    return {name: found[name] for name in every if name in found}
+
+
+@dataclass(eq=False)
+class ScanPart(Part):
+    """A layer whose scan is caught."""
+
+    scan: Scanned = field(init=False)  # where its scan is
+    pieces_of_calls: list[Piece] = field(default_factory=list)
+    running: bool = False
+
+    def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
+        if self.running:
+            raise RnnlensError(
+                f"{self.called} is called by itself, or by a function of its recurrence; have that "
+                "call submodules of the layer, and not the layer"
+            )
+        self.running = True
+        try:
+            return self._call(forward, args, kwargs)
+        finally:
+            self.running = False
+
+    def _call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
+        self.check_device(args, kwargs)
+        if self.pieces_of_calls:
+            raise RnnlensError(
+                f"{self.called} is called more than once in a forward pass, as where words are fed "
+                "one by one; feed whole sequences: leave feed= out, or give one that does"
+            )
+        edits = self.edits_at(None)
+        here: dict[int, Change] = edits[0] if edits else {}
+        layer = Layer(self.module, self.called, forward, args, kwargs)
+        heard = self.scan.run(layer)
+        with as_known(self.called, self.scan.name):
+            whole = merged(heard.calls, self.called)
+            self.cell, self.weights = whole.given.cell, [whole.given.weights]
+            scan = Scan(*whole.given[:2], whole.begin(), whole.given.weights, here)
+            reads, output = torch.cat(heard.reads, 2), heard.output
+            if here:
+                edited, begin = scan.reads(), min(here)  # before it nothing is other than it was
+                reads = torch.cat([reads[:begin].to(edited), edited[begin:]])
+            elif self.checking:
+                size = float(reads.abs().max()) or 1.0  # a scan may read numbers of any size
+                self.compare([scan.reads() / size], [reads / size])
+        if here:
+            output = self.scan.run(layer, reads).output
+        self._keep(args, kwargs, scan, reads)
+        self.returned += flat(output)
+        self.note_precision(self.returned[-1])
+        self.note_precision(torch.zeros(()))  # many scans compute in single precision at most
+        self.note_autocast(self.returned[-1])
+        self.chains.add(None, flat(output)[0], scan.length)
+        return output
+
+    def _keep(self, args: Any, kwargs: Any, scan: Scan, reads: Tensor) -> None:
+        """Every kind of the call; of the memories, how they are computed when asked for."""
+        x = input_of(Layer(self.module, self.called, self.module.forward, args, kwargs))
+        cell, lazy = scan.cell, scan.states
+        made = at_hand(lazy) | {cell.output.id: cell.flat(cell.output.id, reads.float())}
+        makes = {kind: partial(lazy.__getitem__, kind) for kind in lazy if kind not in made}
+        states = LazyStates(lazy, made, makes)
+        names = {kind: local(kind, 1, reverse=False) for kind in states}
+        own = {INPUT: (x.transpose(0, 1) if self.scan.batch_first else x).clone()}
+        kinds = [INPUT, *names.values()]
+        self.pieces_of_calls.append(Piece(joined(kinds, (own, {INPUT: INPUT}), (states, names))))
+
+    def of_calls(self) -> list[Piece]:
+        return self.pieces_of_calls
+
+    def layout(self, piece: Piece, batch_first: bool | None) -> Layout:  # noqa: ARG002
+        steps, batch = piece.shape
+        return Layout(steps, batch, self.scan.batch_first, sure=True)

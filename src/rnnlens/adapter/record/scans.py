@@ -1,0 +1,268 @@
+"""The scans of other people's recurrent layers: what each is given, as the kinds of its family, and
+where what is read lies in what it returns.
+
+A scan is recognised by its name and its arguments: the libraries that have these layers are not
+imported, and a layer of another library that calls one of them is read, too. Tensors come with the
+sequences of a batch first; here time comes first.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.model.cell import States
+from rnnlens.model.cells.linear_memories import (
+    MLSTM,
+    RGLRU,
+    RWKV4,
+    S6,
+    SSD,
+    GatedDelta,
+    KimiDelta,
+    LinearAttention,
+    side_by_side,
+)
+from rnnlens.model.kinds import INPUT
+from rnnlens.model.linear import Given
+
+Arguments = Mapping[str, Any]  # of a call, by name
+_VALUE = INPUT  # mambapy calls the values so that its scan is given
+_NORM = 1e-6  # added to the squared length of keys and questions, as their layers do
+
+
+@dataclass(frozen=True)
+class ScanCall:
+    """One call of a scan."""
+
+    given: Given
+    start: tuple[Tensor, ...] = ()  # (B, ...) of what is carried; none: it begins with nothing
+    #: What is read, (T, B, ...), from what the scan returns, and back into it.
+    reads: Callable[[Any], Tensor] = lambda result: _time_first(_first(result))
+    put: Callable[[Any, Tensor], Any] = lambda result, reads: _put(result, _batch_first(reads))
+    other: Arguments | None = None  # arguments that the scan is called with in place of its own
+
+    def begin(self) -> States:
+        """What is carried into the first timestep."""
+        cell = self.given.cell
+        return cell.begin(self.given.states) | dict(zip(cell.carried, self.start, strict=False))
+
+
+Reader = Callable[[nn.Module, Arguments], ScanCall]
+
+
+def _float(values: Tensor) -> Tensor:
+    """At least single precision, in which scans are computed."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def _time_first(values: Tensor) -> Tensor:
+    return values.transpose(0, 1)
+
+
+def _batch_first(values: Tensor) -> Tensor:
+    return values.transpose(0, 1).contiguous()
+
+
+def _first(result: Any) -> Tensor:
+    first: Tensor = result[0] if isinstance(result, tuple | list) else result
+    return first
+
+
+def _put(result: Any, values: Tensor) -> Any:
+    """What a scan returns, with other values in the place of its first."""
+    if isinstance(result, tuple | list):
+        return type(result)([values.to(result[0].dtype), *result[1:]])
+    return values.to(result.dtype)
+
+
+def _step_size(a: Arguments, bias: str, axes: tuple[int, ...]) -> Tensor:
+    """Δ from what a scan is given, (T, B, ...)."""
+    size = _float(a["dt"]).permute(*axes)
+    if a.get(bias) is not None:
+        size = size + a[bias].to(size)
+    softplus = a.get("dt_softplus") or a.get("delta_softplus")
+    size = F.softplus(size) if softplus else size
+    return size.clamp(*a["dt_limit"]) if a.get("dt_limit") else size
+
+
+def _gate(z: Tensor | None = None, **_: Any) -> Tensor | None:
+    """What is read is multiplied by, among the arguments of a scan."""
+    return z
+
+
+def _without_gate(**arguments: Any) -> dict[str, Any]:
+    return arguments
+
+
+def _s6(_module: nn.Module, a: Arguments) -> ScanCall:
+    u, b, c = (_float(a[name]).permute(2, 0, 1) for name in ("hidden_states", "B", "C"))
+    gate = _gate(**a)
+
+    def reads(result: Any) -> Tensor:
+        return _first(result).permute(2, 0, 1)
+
+    def put(result: Any, values: Tensor) -> Any:
+        out = values.permute(1, 2, 0)
+        return _put(result, out if gate is None else out * F.silu(gate))
+
+    given = S6.taking(
+        _step_size(a, "delta_bias", (2, 0, 1)), u, b[..., None, :], c[..., None, :],
+        A=a["A"].detach(), D=_skip(a, u),
+    )  # fmt: skip
+    return ScanCall(given, reads=reads, put=put, other=_without_gate(z=None))
+
+
+def _plain_s6(_module: nn.Module, a: Arguments) -> ScanCall:
+    """Of mambapy: time after sequences, and Δ as it is."""
+    step, u, b, c = (_time_first(_float(a[name])) for name in ("delta", _VALUE, "B", "C"))
+    constants = {"A": a["A"].detach(), "D": _skip(a, u)}
+    return ScanCall(S6.taking(step, u, b[..., None, :], c[..., None, :], **constants))
+
+
+def _skip(a: Arguments, like: Tensor) -> Tensor:
+    """D, by which what is read goes past the memory; zero where there is none."""
+    skip = a.get("D")
+    return like.new_zeros(()) if skip is None else skip.detach()
+
+
+def _ssd(_module: nn.Module, a: Arguments) -> ScanCall:
+    u, b, c = (_time_first(_float(a[name])) for name in ("hidden_states", "B", "C"))
+    skip = _skip(a, u)
+    skip = skip[:, None] if skip.dim() == 1 else skip
+    step = _step_size(a, "dt_bias", (1, 0, 2))
+    return ScanCall(
+        SSD.taking(step, u, b, c, A=a["A"].detach(), D=skip), _start(a, "initial_states")
+    )
+
+
+def _start(a: Arguments, *names: str) -> tuple[Tensor, ...]:
+    """What a scan goes on from."""
+    return _copied(a.get(name) for name in names)
+
+
+def _copied(states: Iterable[Any]) -> tuple[Tensor, ...]:
+    """States as they are now: a cache is overwritten when the scan is done."""
+    return tuple(_float(one.clone()) for one in states if isinstance(one, Tensor))
+
+
+def _heads(values: Tensor, heads: int) -> Tensor:
+    """Of groups (T, B, G, K), for each head."""
+    return values.repeat_interleave(heads // values.shape[2], 2)
+
+
+def _decay(g: Tensor, **_: Any) -> Tensor:
+    """The decay among the arguments of a scan, (T, B, H, 1 or K)."""
+    decay = _time_first(_float(g)).exp()
+    return decay if decay.dim() == 4 else decay[..., None]
+
+
+def _delta(family: type[GatedDelta], a: Arguments) -> ScanCall:
+    q, key, v, b = (_time_first(_float(a[name])) for name in ("query", "key", "value", "beta"))
+    if a.get("use_qk_l2norm_in_kernel"):
+        q, key = (x * torch.rsqrt((x * x).sum(-1, keepdim=True) + _NORM) for x in (q, key))
+    heads = v.shape[2]
+    question = _heads(q, heads) * q.shape[-1] ** -0.5
+    given = family.taking(question, _heads(key, heads), v, _decay(**a), b)
+    return ScanCall(given, _start(a, "initial_state"))
+
+
+def _gated_delta(_module: nn.Module, a: Arguments) -> ScanCall:
+    return _delta(GatedDelta, a)
+
+
+def _kimi_delta(_module: nn.Module, a: Arguments) -> ScanCall:
+    return _delta(KimiDelta, a)
+
+
+def _rwkv4(_module: nn.Module, a: Arguments) -> ScanCall:
+    key, v = (_time_first(_float(a[name])) for name in ("key", "value"))
+    decay, bonus = -a["time_decay"].detach().exp(), a["time_first"].detach()
+    return ScanCall(RWKV4.taking(key, v, decay, bonus), _copied(a.get("state") or ()))
+
+
+def _rg_lru(_module: nn.Module, a: Arguments) -> ScanCall:
+    decay = _time_first(_float(a["recurrent_gate"] * ~a["reset"]))
+    written = _time_first(_float(a["hidden_states"]))
+    return ScanCall(RGLRU.taking(decay, written), _start(a, "recurrent_states"))
+
+
+def _mlstm(module: nn.Module, a: Arguments) -> ScanCall:
+    q, key, v, enter, stay = (
+        _float(a[name]).movedim(2, 0) for name in ("query", "key", "value", "igate", "fgate")
+    )
+    eps = torch.tensor(float(getattr(getattr(module, "config", None), "eps", 1e-6)))
+    start = _start(a, "c_initial", "n_initial", "m_initial")
+    start = (*start[:2], *(most.view(most.shape[:2]) for most in start[2:]))
+    return ScanCall(
+        MLSTM.taking(q * q.shape[-1] ** -0.5, key, v, enter, F.logsigmoid(stay), eps=eps),
+        start,
+        reads=lambda result: _first(result).movedim(2, 0),
+        put=lambda result, values: _put(result, values.movedim(0, 2).contiguous()),
+    )
+
+
+def _parallel_mlstm(_module: nn.Module, a: Arguments) -> ScanCall:
+    """Of the package xlstm: gates before their sigmoid and exponential, (B, H, T, 1)."""
+    q, key, v = (_float(a[name]).movedim(2, 0) for name in ("queries", "keys", "values"))
+    enter, stay = (
+        _float(a[name])[..., 0].movedim(2, 0) for name in ("igate_preact", "fgate_preact")
+    )
+    key, eps = key * key.shape[-1] ** -0.5, torch.tensor(float(a.get("eps", 1e-6)))
+    return ScanCall(
+        MLSTM.taking(q, key, v, enter, F.logsigmoid(stay), eps=eps),
+        reads=lambda result: result.movedim(2, 0),
+        put=lambda result, values: values.movedim(0, 2).to(result.dtype).contiguous(),
+    )
+
+
+def _lightning(module: Any, a: Arguments) -> ScanCall:
+    both = module.act_fn(module.qkv_proj(a["hidden_states"]))
+    if a.get("attention_mask") is not None:
+        both = both * a["attention_mask"][:, :, None]
+    heads, size = module.num_attention_heads, module.head_dim
+    q, key, v = _time_first(_float(both)).unflatten(-1, (heads, 3 * size)).split(size, -1)
+    cache = a.get("past_key_values")
+    start = None if cache is None else cache.get_linear_cache(module.layer_idx)
+    decay = torch.exp(-_float(module.slope_rate))[:, :, 0].expand(*q.shape[:3], 1)
+    return ScanCall(
+        LinearAttention.taking(q, key, v, decay),
+        _copied([start]),
+        reads=lambda whole: _time_first(whole).unflatten(-1, (heads, size)),
+        put=lambda whole, reads: _batch_first(reads).flatten(2).to(whole.dtype),
+    )
+
+
+#: Functions of a layer's own module, or methods of the layer, by name.
+FUNCTIONS: dict[str, Reader] = {
+    "mamba_selective_scan": _s6,
+    "mamba2_chunk_scan": _ssd,
+    "torch_chunk_gated_delta_rule": _gated_delta,
+    "chunk_kimi_delta_attention": _kimi_delta,
+    "rwkv_linear_attention": _rwkv4,
+    "_rnn_scan": _rg_lru,
+    "selective_scan": _plain_s6,
+    "selective_scan_seq": _plain_s6,
+    "backend_fn": _parallel_mlstm,
+}
+#: Submodules of a layer that are its scan, by the name of their class.
+SUBMODULES: dict[str, Reader] = {"xLSTMBackend": _mlstm}
+#: Layers that have their scan among their own lines, by the name of their class: the submodule that
+#: is given what is read. What the scan is given follows from the layer's input.
+INLINE: dict[str, tuple[str, Reader]] = {"MiniMaxLightningAttention": ("norm", _lightning)}
+
+
+def merged(calls: list[ScanCall], called: str) -> ScanCall:
+    """One call for several that a layer makes, each for some of its heads."""
+    if len(calls) == 1:
+        return calls[0]
+    if not all(isinstance(one.given.cell, S6) and not one.start for one in calls):
+        raise RnnlensError(
+            f"{called} does its scan in {len(calls)} parts, which is not known to put together; "
+            "name it in kinds= to read its output alone"
+        )
+    return ScanCall(side_by_side([one.given for one in calls]))

@@ -1,0 +1,68 @@
+"""Layers of the packages mambapy and xlstm: memories against their own steps."""
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from rnnlens.adapter.adapter import Adapter
+
+pytestmark = [pytest.mark.release, pytest.mark.filterwarnings("ignore")]
+WORDS, WIDTH, STEPS = 20, 16, 9
+IDS = torch.randint(0, WORDS, (2, STEPS), generator=torch.Generator().manual_seed(0))
+
+
+class LanguageModel(nn.Module):
+    """Their layers between an embedding and a readout."""
+
+    def __init__(self, body: nn.Module) -> None:
+        super().__init__()
+        self.embed, self.body = nn.Embedding(WORDS, WIDTH), body
+        self.head = nn.Linear(WIDTH, WORDS)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.body(self.embed(ids)))
+        return logits
+
+
+def _gap(mine: Tensor, own: Tensor) -> float:
+    return float((mine.view(own.shape) - own).abs().max() / own.abs().max())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("parallel", [True, False])
+def test_mambapy(parallel):
+    pytest.importorskip("mambapy")
+    package: Any = import_module("mambapy.mamba")
+    torch.manual_seed(0)
+    config = package.MambaConfig(d_model=WIDTH, n_layers=2, d_state=4, pscan=parallel)
+    body = package.Mamba(config)
+    model = LanguageModel(body).eval()
+    states = Adapter(model).trace(IDS).states
+    caches = [(None, torch.zeros(1, 2 * WIDTH, 3)) for _ in range(2)]
+    for t in range(STEPS):
+        _, caches = body.step(model.embed(IDS[:1, t]), caches)
+        for layer in (1, 2):
+            assert _gap(states[f"S{layer}"][t, 0], caches[layer - 1][0][0]) <= 1e-5
+
+
+@torch.no_grad()
+def test_xlstm():
+    pytest.importorskip("xlstm")
+    package: Any = import_module("xlstm")
+    torch.manual_seed(0)
+    layer = package.mLSTMLayerConfig(conv1d_kernel_size=4, qkv_proj_blocksize=4, num_heads=2)
+    config = package.xLSTMBlockStackConfig(
+        mlstm_block=package.mLSTMBlockConfig(mlstm=layer), context_length=16, num_blocks=2,
+        embedding_dim=WIDTH, slstm_at=[],
+    )  # fmt: skip
+    body = package.xLSTMBlockStack(config)
+    model, cache = LanguageModel(body).eval(), None
+    states = Adapter(model).trace(IDS).states
+    for t in range(STEPS):
+        _, cache = body.step(model.embed(IDS[:1, t : t + 1]), state=cache)
+        for number in (1, 2):
+            own = cache[f"block_{number - 1}"]["mlstm_state"][0][0]
+            assert _gap(states[f"S{number}"][t, 0], own) <= 1e-5

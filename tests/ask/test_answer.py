@@ -100,6 +100,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "follow": [{"text": TEXT, "labels": ["dog"]},
                {"text": "the {dog|old dogs}", "labels": ["dog"], "against": ["dogs"]}],
     "labels": [{"begins": "do", "names": ["dog", "dgo"]}, {"begins": "dgo", "semantic": "input"}],
+    "texts": [{}, {"find": "the dog", "first": 1}],
     "turns": [{"text": TEXT}, {"text": "the {dog|old dogs}"}],
     "divergence": [{"text": TEXT, "pairs": [{"a": PIN, "b": {**PIN, "column": "x"}}]}],
     "written": [STATE, {**STATE, "text": "the {dog|dogs} see"}],

@@ -33,7 +33,11 @@ def test_braces_behind_backslashes_are_the_text_s_own():
         assert plain(written, {"the"}) == text
     assert two_texts(r"\{a\} {is|are\}}", {"the"}) == (r"\{a\} is", r"\{a\} are\}")
     code = {"{", "|"}  # which reads them as words, and backslashes too
-    assert escaped("{a|b}", code) == "{a|b}"
+    for text in ("{ a | b }", r"\{a", "{a|b}", r"\\{a|b}", r"\{a|b\}{c|}{", "{a||b}"):
+        written = escaped(text, code)
+        assert two_texts(written, code) is None
+        assert plain(written, code) == text
+    assert escaped("{a|b} { a | b }", code) == r"\{a|b\} { a | b }"
     assert plain(r"\{a", code) == r"\{a"
     assert in_one([("{", "{"), ("a", "b}")]) == r"\{ {a|b\}}"
 
@@ -46,7 +50,23 @@ def test_a_text_without_braces_is_one(text):
 def test_braces_that_a_model_reads_as_words_are_words():
     assert two_texts("if { the } and { the", WORDS) is None
     assert two_texts("{ the } {is|are}", WORDS) == ("{ the } is", "{ the } are")
-    assert two_texts("x {a|b} {", {"{", "|", "a"}) is None  # a model of program code
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"),
+    [
+        ("x {a|b} {", ("x a {", "x b {")),
+        ("{|b}{", ("{", "b{")),
+        ("{ a | b }", None),
+        ("{a||b}", None),
+        ("{a|b }", None),
+        ("{|}", None),
+        ("if{a}else{b", None),
+        (r"\{a|b\}", None),
+    ],
+)
+def test_a_vocabulary_with_braces_and_bars_reads_all_but_tight_alternatives(text, pair):
+    assert two_texts(text, {"{", "|", "}", "a"}) == pair
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The nearest states of a corpus, against a loop over all of them."""
 
+import os
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -21,6 +22,7 @@ from rnnlens.reading.links import link
 from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import Run
 from rnnlens.search import similar as similar_module
+from rnnlens.search import store
 from rnnlens.search.answers import Nearness, Similar
 from rnnlens.search.similar import StoredStates
 from rnnlens.search.store import Deadline, Index, index_of
@@ -140,6 +142,33 @@ def test_a_cut_file_of_states_is_refused(tmp_path, corpus_file):
     path = lens.subject.run.path / "index" / "states-00001.safetensors"
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(RnnlensError, match=r"states-00001.safetensors is damaged"):
+        lens(TEXT)["l2"][0].similar()
+
+
+@pytest.mark.parametrize("name", ["states-00001.safetensors", "labels.parquet"])
+def test_a_file_of_another_form_is_refused_before_all_of_it_is_read(
+    tmp_path, corpus_file, monkeypatch, name
+):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    build(lens, corpus_file, "int8")
+    path = lens.subject.run.path / "index" / name
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.truncate(1 << 32)
+    read = []
+
+    def noted(one):
+        read.append(one)
+        return sha256(one)
+
+    for module in (similar_module, store):
+        monkeypatch.setattr(module, "sha256", noted)
+    with pytest.raises(RnnlensError, match=f"{name} is damaged"):
+        lens(TEXT)["l2"][0].similar()
+    assert path not in read
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(RnnlensError, match=name):
         lens(TEXT)["l2"][0].similar()
 
 

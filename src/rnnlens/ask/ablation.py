@@ -116,7 +116,7 @@ def ablated(
     mean, low, high = bits.mean(2), None, None
     if by == RESAMPLED:
         wide = half_width(1, draws) * bits.std(2, ddof=1)
-        low, high = np.maximum(mean - wide, 0), mean + wide
+        low, high = np.maximum(mean - wide, 0), mean + wide  # NaN where there is no state
     return Ablated(
         words=reading.words[: len(ids)], kinds=chosen, values=mean, at=last, by=by,
         texts=there.texts if there else 0, states=there.count if there else 0,
@@ -129,7 +129,7 @@ class _Elsewhere:
 
     def __init__(self, texts: int, states: States) -> None:
         self.texts, self.states = texts, states  # kind -> (N, H)
-        self.count = len(next(iter(states.values())))
+        self.count = max(map(len, states.values()))
 
     @classmethod
     def of(
@@ -141,9 +141,13 @@ class _Elsewhere:
         read = [Reading.of(subject, text, reading.semantic) for text in given if text.strip()]
         texts = [one for one in read if one.ids and one.ids != reading.ids]
         with torch.no_grad(), one_thread():
-            parts = [subject.session.read(one.ids, 0, len(one.ids))[0] for one in texts]
-        states = {kind: torch.cat([part[kind] for part in parts]) for kind in kinds if parts}
-        found = len(next(iter(states.values()))) if states else 0
+            parts = [(subject.session.read(one.ids, 0, len(one.ids))[0], one) for one in texts]
+        states = {
+            kind: torch.cat([part[kind][rows.start : rows.stop] for part, one in parts
+                             for rows in [one.rows_of(kind, 0, len(one.ids))]])
+            for kind in kinds if parts
+        }  # fmt: skip
+        found = min(map(len, states.values())) if states else 0
         if found < LEAST_STATES:
             whose = "the run's examples" if others is None else "others="
             raise RnnlensError(
@@ -154,8 +158,11 @@ class _Elsewhere:
 
     def some(self, draws: int, seed: int, step: int) -> States:
         """Draws for one step of a text, (draws, H): whole states, of one place for all kinds."""
-        places = torch.from_numpy((uniform(seed, draws, step, 1)[:, 0] * self.count).astype(int))
-        return {kind: states[places] for kind, states in self.states.items()}
+        shares = uniform(seed, draws, step, 1)[:, 0]
+        return {
+            kind: states[torch.from_numpy((shares * len(states)).astype(int))]
+            for kind, states in self.states.items()
+        }
 
     def mean(self) -> States:
         """(1, H)."""
@@ -168,6 +175,7 @@ class _Copies:
     def __init__(self, reading: Reading, ids: Sequence[int], at: int, kinds: Sequence[str]) -> None:
         self.model, self.side = reading.subject.model, reading.subject.session.text
         self.ids, self.at, self.kinds, self.answers = ids, at, kinds, reading.answers
+        self.reading = reading
         self.continues = self.model.causal and self.side.side_by_side and self.side.mark is None
 
     @torch.no_grad()
@@ -184,7 +192,12 @@ class _Copies:
                 for step in range(len(self.ids))
                 for one in self._read(step, instead(step))
             ]
-        return Difference.join(moved).bits.reshape(len(self.ids), len(self.kinds), -1)
+        bits = Difference.join(moved).bits
+        there = np.array([step in self.reading.rows_of(kind, 0, len(self.ids))
+                          for step in range(len(self.ids)) for kind in self.kinds])  # fmt: skip
+        every = np.full((len(there), len(bits) // int(there.sum())), np.nan)
+        every[there] = bits.reshape(int(there.sum()), -1)
+        return every.reshape(len(self.ids), len(self.kinds), -1)
 
     def _read(self, step: int, instead: States) -> Iterator[Tensor]:
         """What copies predict in which a state of this step is another, kind by kind, (B, V)."""
@@ -192,7 +205,8 @@ class _Copies:
         most = min(_COPIES, _WORDS // (len(self.ids) - begin))
         size = max(1, most) if self.side.side_by_side else 1
         draws = len(next(iter(instead.values()))) if instead else 1
-        copies = [(kind, draw) for kind in self.kinds for draw in range(draws)]
+        there = [k for k in self.kinds if step in self.reading.rows_of(k, 0, len(self.ids))]
+        copies = [(kind, draw) for kind in there for draw in range(draws)]
         for first in range(0, len(copies), size):
             some = copies[first : first + size]
             edits = [

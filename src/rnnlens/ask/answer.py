@@ -14,6 +14,7 @@ from rnnlens.ask.continuation import Continued, ContinueQuestion, continued
 from rnnlens.ask.figures import Figure, FigureQuestion, figure_steps
 from rnnlens.ask.follow import Followed, FollowQuestion, follow_steps
 from rnnlens.ask.grids import GridQuestion, grid_steps, joined
+from rnnlens.ask.kept_texts import Texts, TextsQuestion, texts
 from rnnlens.ask.labels import Labels, LabelsQuestion, labels
 from rnnlens.ask.questions import Subjects
 from rnnlens.ask.state_pairs import DivergenceQuestion, divergence
@@ -59,6 +60,7 @@ TABLE: Table = MappingProxyType(
         "grid": Entry(GridQuestion, answers.Grid, grid_steps, "rows"),
         "follow": Entry(FollowQuestion, Followed, follow_steps, "rows"),
         "labels": Entry(LabelsQuestion, Labels, labels),
+        "texts": Entry(TextsQuestion, Texts, texts),
         "turns": Entry(TurnsQuestion, Turns, turn_steps, "rows"),
         "divergence": Entry(DivergenceQuestion, answers.Divergences, divergence),
         "written": Entry(WrittenQuestion, Written, written),

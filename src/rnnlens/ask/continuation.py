@@ -7,8 +7,9 @@ label, by whole numbers of 32 bits: the published page has the same. With edits 
 and in both of two texts, it is the same noise, so that samples differ only where the model does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -26,7 +27,7 @@ from rnnlens.base.rules import message
 from rnnlens.base.schema import sent, unsent
 from rnnlens.base.threads import one_thread
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.model.text import text_states, written_numbers
+from rnnlens.model.text import TextSide, text_states, written_numbers
 from rnnlens.reading.reading import Reading
 from rnnlens.reading.session import Changes, Session
 
@@ -54,8 +55,8 @@ class Continued:
 
     `words` are its likeliest ones after the edits, and `before` those without them, the same where
     there are none; `samples` and `samples_before` are drawn with the probabilities that it gives,
-    none where it predicts numbers. The label of unknown words is left out, and the others share its
-    probability.
+    none where it predicts numbers. `written` makes a text of such words. The label of unknown words
+    is left out, and the others share its probability.
     """
 
     before: tuple[str, ...] = sent("the likeliest words, without the edits")
@@ -65,26 +66,30 @@ class Continued:
     left_out: str | None = sent("the label of unknown words, which is left out; null: none is")
     text: str = unsent()
     edited: bool = unsent()
+    written: Callable[[Sequence[str]], str] = unsent()
 
     def lines(self) -> list[str]:
         """How the model goes on, with edits and without, as lines for a terminal."""
         if not self.edited:
-            return [f"goes on: {' '.join(self.words)}", *_numbered("sample", self.samples)]
+            return [f"goes on: {self.written(self.words)}", *self._numbered("sample", self.samples)]
         return [
-            f"goes on before: {' '.join(self.before)}",
-            f"goes on after:  {' '.join(self.words)}",
-            *_numbered("sample before", self.samples_before),
-            *_numbered("sample after", self.samples),
+            f"goes on before: {self.written(self.before)}",
+            f"goes on after:  {self.written(self.words)}",
+            *self._numbered("sample before", self.samples_before),
+            *self._numbered("sample after", self.samples),
         ]
 
     def __repr__(self) -> str:
-        after = " ".join(self.words)
-        likeliest = f"before {' '.join(self.before)}\nafter  {after}" if self.edited else after
+        after = self.written(self.words)
+        likeliest = f"before {self.written(self.before)}\nafter  {after}" if self.edited else after
         return "\n".join([likeliest, *self.lines()[1 + self.edited :]])
 
+    def _numbered(self, name: str, samples: Sequence[Sequence[str]]) -> list[str]:
+        return [f"{name} {k}: {self.written(words)}" for k, words in enumerate(samples, 1)]
 
-def _numbered(name: str, samples: Sequence[Sequence[str]]) -> list[str]:
-    return [f"{name} {k}: {' '.join(words)}" for k, words in enumerate(samples, 1)]
+
+def _written(side: TextSide, words: Sequence[str]) -> str:
+    return side.written(side.encode(words)) if side.pieces else " ".join(words)
 
 
 def continued(subjects: Subjects, asked: ContinueQuestion) -> Continued:
@@ -112,7 +117,7 @@ def continuation(reading: Reading, count: int, samples: int = 0, seed: int = 0) 
     left_out = None if unknown is None else session.text.name(unknown)
     return Continued(
         before[0], after[0], after[1:], before[1:], left_out, reading.text,
-        reading.edits is not None,
+        reading.edits is not None, partial(_written, session.text),
     )  # fmt: skip
 
 

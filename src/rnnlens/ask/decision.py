@@ -2,7 +2,8 @@
 the word from which on it is the most probable label.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,12 +60,12 @@ def decision(reading: Reading, label: str | None = None) -> Decision:
         exact = logits.double().log_softmax(1)
         return exact[:, number].exp(), exact.argmax(1) == number
 
-    rows: list[list[tuple[float, bool]]] = []
+    rows: list[list[tuple[float, bool | None]]] = []
     for first, last in reading.blocks():
         parts = each_state(reading, first, last, work)
         p, leads = (torch.cat(some).tolist() for some in zip(*parts, strict=True))
-        pairs = list(zip(p, leads, strict=True))
-        rows += table_of(reading, reading.columns, first, last, pairs)
+        pairs: list[tuple[float, bool | None]] = list(zip(p, leads, strict=True))
+        rows += table_of(reading, reading.columns, first, last, pairs, (math.nan, None))
     turned = {c.id: since([row[k][1] for row in rows]) for k, c in enumerate(reading.columns)}
     return Decision(
         words=reading.words, kinds=tuple(turned), label=answers.names[number], turned=turned,
@@ -86,11 +87,14 @@ def answer_to(reading: Reading) -> int:
     return int((p[-1] if session.answer == "last" else p.mean(0)).argmax())
 
 
-def since(leads: list[bool]) -> int | None:
-    """The first step from which on something holds up to the end; None where it does not there."""
-    if not leads or not leads[-1]:
+def since(leads: Sequence[bool | None]) -> int | None:
+    """The first step from which on something holds up to the end; None where it does not there.
+    Steps without a state, at which nothing is known of it, do not count.
+    """
+    known = [(step, holds) for step, holds in enumerate(leads) if holds is not None]
+    if not known or not known[-1][1]:
         return None
-    return max((step + 1 for step, holds in enumerate(leads) if not holds), default=0)
+    return max((step + 1 for step, holds in known if not holds), default=known[0][0])
 
 
 def answer_line(grid: Mapping[str, Any]) -> str:

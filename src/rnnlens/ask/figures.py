@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import TypedDict
 
 from rnnlens.ask.follow import FollowQuestion, follow_steps
-from rnnlens.ask.grids import Steps, described_columns, joined, parts
+from rnnlens.ask.grids import Steps, drawn_columns, joined, parts
 from rnnlens.ask.json_types import about, whole
 from rnnlens.ask.questions import (
     MOST_LABELS,
@@ -23,7 +23,7 @@ from rnnlens.ask.questions import (
 )
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw import figure
-from rnnlens.draw.look import Look, chosen_columns, row_numbers
+from rnnlens.draw.look import Look, row_numbers
 from rnnlens.draw.pen import check_matplotlib
 from rnnlens.reading.lines import Lines
 
@@ -75,7 +75,7 @@ def figure_steps(subjects: Subjects, question: FigureQuestion) -> Steps:
         raise RnnlensError("there are labels to stand against and none to follow; give labels")
     lines, look = subjects.read(question), question.look()
     first, count = _span(look, len(lines.lines))
-    _check_size(question, look, lines)
+    lines = lines.showing(_drawn(question, look, lines))
     drawn, numbers = list[dict[str, Any]](), list[dict[str, Any]]()
     for part, _ in parts(lines, first, count):
         drawn.append(part)
@@ -106,13 +106,14 @@ def _span(look: Look, rows: int) -> tuple[int, int]:
     return taken[0], count
 
 
-def _check_size(question: FigureQuestion, look: Look, lines: Lines) -> None:
-    """Refuse what takes long to draw or is too large for a page, before anything is computed."""
+def _drawn(question: FigureQuestion, look: Look, lines: Lines) -> list[str]:
+    """The columns that are drawn; what takes long to draw or is too large for a page is refused,
+    before anything is computed.
+    """
     every = len(lines.lines)
     rows = len(row_numbers(look.rows or f"1-{every}", every))
-    described = described_columns(lines.shown[0].subject, lines.shown[0].semantic)
-    shared = {column.id for column in lines.common.columns}
-    columns = len(chosen_columns([one for one in described if one["id"] in shared], look.kinds))
+    drawn = drawn_columns(lines, look.kinds)
+    columns = len(drawn)
     each = 0 if look.compact else 1 if question.labels else question.bars
     if rows * columns * each > MOST_DRAWN:
         raise RnnlensError(
@@ -122,6 +123,7 @@ def _check_size(question: FigureQuestion, look: Look, lines: Lines) -> None:
             "rnnlens show -o"
         )
     figure.check_size(rows, columns, look, f".{question.ending}", followed=bool(question.labels))
+    return drawn
 
 
 def _file(grid: dict[str, Any], followed: Any, look: Look, ending: str) -> dict[str, Any]:

@@ -112,7 +112,8 @@ class Followed(ByKind):
             ]
         else:
             rows = [significant(row) for row in self.values]
-        shown = [[] if row and math.isnan(row[0]) else row for row in rows]
+        shown = [[] if all(map(math.isnan, row)) else [None if math.isnan(one) else one
+                 for one in row] for row in rows]  # fmt: skip
         return {**to_json(self), "rows": shown}
 
     def _row(self, step: int, kind: str, value: float) -> Mapping[str, Any]:  # noqa: ARG002
@@ -159,7 +160,8 @@ def _parts(
     def each(reading: Reading, first: int, last: int) -> list[list[float]]:
         chosen, several = sides[reading.subject], reading.answers.several
         values = each_state(reading, first, last, lambda _, some: chosen.values(some, several))
-        return table_of(reading, lines.columns, first, last, np.concatenate(values).tolist())
+        return table_of(reading, lines.columns, first, last, np.concatenate(values).tolist(),
+                        math.nan)  # fmt: skip
 
     named, words = sides[lines.shown[0].subject], lines.words
     gap = [math.nan] * len(ids)

@@ -26,9 +26,10 @@ from rnnlens.ask.questions import (
 )
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import colour, count
+from rnnlens.draw.columns import MANY, chosen_columns, column_names, outputs
 from rnnlens.labels.colours import OTHER
 from rnnlens.model.text import TextSide
-from rnnlens.probe.probes import Bounds
+from rnnlens.probe.probes_file import Bounds
 from rnnlens.probe.semantics import of_model
 from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, Palette, significant
@@ -40,8 +41,10 @@ from rnnlens.run.scores import Scores
 
 FORMAT, VERSION = "rnnlens-grid", 1
 _BRIEF = 8  # rows at once where nobody waits for them: a key pressed meanwhile gets its turn sooner
+_LINKS, _LINK_DECIMALS = 24, 4  # words of the source that a word of the target is linked to
 _NO_WORD: answers.Word = {
-    "text": "", "label": "", "unknown": False, "group": OTHER, "value": None, "picture": [],
+    "text": "", "label": "", "unknown": False, "group": None, "value": None, "picture": [],
+    "piece": "",
 }  # fmt: skip
 _NO_STATE: answers.State = {  # no word was read, so that no state says anything
     "colour": colour("gap"), "group": OTHER, "share": 0.0, "rival": None, "entropy": 0.0, "top": [],
@@ -60,7 +63,8 @@ class GridQuestion(OfText):
     The answer's rows begin at the first that is missing there or differs, and are `limit` at most.
     Where there is a limit, words beyond the most that are read are left out; without one they are
     refused. Of a single text without edits, states of kinds that none of `columns` shows are null,
-    and are not computed.
+    and are not computed. `columns` are names as `rnnlens show --kinds` takes them; one that the run
+    does not have names none.
     """
 
     previous: Text = given("", "the text whose grid's first rows are at hand")
@@ -78,7 +82,7 @@ def grid_steps(subjects: Subjects, question: GridQuestion) -> Steps:
     """A grid, a few rows at a time: the first part is a grid, the others add labels and rows."""
     lines = subjects.read(question)
     if question.columns is not None:
-        lines = lines.showing(question.columns)
+        lines = lines.showing(_columns_of(lines, question.columns))
     if question.limit is None:
         lines.check_length()
     first = min(question.have, len(lines.lines))
@@ -86,6 +90,19 @@ def grid_steps(subjects: Subjects, question: GridQuestion) -> Steps:
         first = min(first, _first_new(subjects, question, lines))
     size = _BRIEF if question.text == question.previous else BLOCK
     return parts(lines, first, question.limit, size)
+
+
+def drawn_columns(lines: Lines, kinds: str | Sequence[str] | None) -> list[str]:
+    """The columns that are drawn of a grid."""
+    columns = _described(lines.shown[0], lines.common.columns)
+    return [columns[k]["id"] for k in chosen_columns(columns, kinds)]
+
+
+def _columns_of(lines: Lines, names: Sequence[str]) -> list[str]:
+    """The columns that some names stand for, as far as there are any."""
+    columns = _described(lines.shown[0], lines.common.columns)
+    known = column_names(columns)
+    return [columns[k]["id"] for name in names for k in known.get(name, ())]
 
 
 def _first_new(subjects: Subjects, question: GridQuestion, lines: Lines) -> int:
@@ -164,6 +181,7 @@ def head(lines: Lines) -> dict[str, Any]:
             "calibrated": bool(first.subject.widths(first.semantic)),
         },
         "several": first.answers.several,
+        "reads": all(subject.model.reads for subject in subjects),
         "alone": first.palette.alone,
         "placeholders": first.subject.session.vocabulary.placeholders
         if of_model(first.semantic)
@@ -191,6 +209,26 @@ def head(lines: Lines) -> dict[str, Any]:
             if lines.are_two
         ],
         "notes": list(common.notes),
+        "pairs": [_pair(reading) for reading in lines.shown if reading.source],
+    }
+
+
+def _pair(reading: Reading) -> answers.SourceAndTarget:
+    """What a grid says of a source and its target."""
+    session, source = reading.subject.session, reading.source
+    weights = session.attention(reading.ids, reading.edits)
+    name = "" if weights is None else session.model.attention_name
+    of_source = session.model.source_kinds
+    links: list[list[tuple[int, float]]] = []
+    for row in [] if weights is None else weights.tolist():
+        largest = sorted(range(source), key=lambda at, row=row: -row[at])[:_LINKS]  # type: ignore[misc]
+        links.append([(at, round(row[at], _LINK_DECIMALS)) for at in largest])
+    return {
+        "source": source,
+        "columns": [c.id for c in reading.columns if c.kind.id in of_source],
+        "generated": session.text.generated(reading.text),
+        "attention": name,
+        "links": links,
     }
 
 
@@ -210,7 +248,7 @@ def described_columns(subject: Subject, semantic: str) -> list[answers.Column]:
 
 def _describe(subject: Subject, semantic: str) -> list[answers.Column]:
     scores, silent = subject.scores, subject.silent(semantic)
-    return [
+    columns: list[answers.Column] = [
         {
             "id": column.id,
             "kind": column.kind.id,
@@ -236,6 +274,10 @@ def _describe(subject: Subject, semantic: str) -> list[answers.Column]:
         for column in subject.columns_for(semantic)
         for sure in (_sure(scores, semantic, column.kind.id),)
     ]
+    if len(columns) <= MANY:
+        return columns
+    first = {*outputs(columns)}
+    return [{**column, "shown": k in first} for k, column in enumerate(columns)]
 
 
 def _sure(scores: Scores, semantic: str, kind: str) -> dict[str, Any]:
@@ -275,11 +317,14 @@ def _words(reading: Reading) -> list[answers.Word]:
             "text": word,
             "label": text.name(number),
             "unknown": text.is_unknown(number),
-            "group": palette.groups[palette.group_of[label]] if label >= 0 else OTHER,
+            "group": palette.groups[palette.group_of[label]] if label >= 0 else None,
             "value": next(iter(text.values(number)), None),
             "picture": list(text.picture(number)),
+            "piece": piece,
         }
-        for word, number, label in zip(reading.words, ids, labels, strict=True)
+        for word, number, label, piece in zip(
+            reading.words, ids, labels, text.places(ids), strict=True
+        )
     ]
 
 
@@ -299,7 +344,7 @@ def _rows(lines: Lines, first: int, last: int) -> dict[str, Any]:
     rows = [
         [_NO_STATE] * len(columns)
         if line.row is None
-        else _row(states[line.number], columns, line.row)
+        else _row(lines.readings[line.number], states[line.number], columns, line.row)
         for line in shown
     ]
     if len(lines.readings) == 1:
@@ -331,7 +376,7 @@ def _states(
             "share": share,
             "rival": None if rival < 0 else palette.groups[rival],
             "entropy": entropy,
-            "top": [(labels[label], p) for label, p in zip(*top, strict=True)],
+            "top": list(zip([labels[label] for label in top[0]], top[1], strict=True)),
             "wanted": None if outcome[0] < 0 else (labels[outcome[0]], *outcome[1:]),
             "unread": False,
             "outside": out,
@@ -377,23 +422,27 @@ def _numbers(made: Encodings) -> list[tuple[float, float, float] | None]:
 
 def _changes(change: Difference, labels: Sequence[str]) -> list[answers.Change]:
     """Of each state how far its prediction has moved, and the most probable label before with its
-    probability before and after.
+    probability before and after; not at all where there is none.
     """
+    bits = np.nan_to_num(change.bits)
     numbers = zip(change.label.tolist(), significant(change.was), significant(change.now),
                   strict=True)  # fmt: skip
     return [
-        {"bits": round(bits, count("bits_decimals")), "before": (labels[label], was), "now": now}
-        for bits, (label, was, now) in zip(change.bits.tolist(), numbers, strict=True)
+        {"bits": round(far, count("bits_decimals")), "before": (labels[label], was), "now": now}
+        for far, (label, was, now) in zip(bits.tolist(), numbers, strict=True)
     ]
 
 
 def _row(
-    at: Mapping[Place, answers.State], columns: Sequence[Column], row: int
+    reading: Reading, at: Mapping[Place, answers.State], columns: Sequence[Column], row: int
 ) -> list[answers.State | None]:
-    """The states of a row, None where one was not wanted; marked where no word was read into one
-    yet.
+    """The states of a row, None where one was not wanted, or is of the other side of a pair; marked
+    where no word was read into one yet.
     """
-    states = [at.get((column.kind.id, row - column.back)) for column in columns]
+    states = [
+        at.get((column.kind.id, row - column.back)) if reading.shows(column, row) else None
+        for column in columns
+    ]
     return [
         {**state, "unread": True, "outside": None} if state and row < column.back else state
         for state, column in zip(states, columns, strict=True)

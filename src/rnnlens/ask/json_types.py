@@ -78,6 +78,7 @@ class RunSummary(TypedDict):
         dict[str, list[str]], about("by semantic, the runs that can be compared with it")
     ]
     corpus: Annotated[bool, about("whether it has an index of one")]
+    reads: Annotated[bool, about("whether there is a network: else texts are those recorded")]
     training: Annotated[Training | None, about("null: no checkpoints were kept")]
 
 
@@ -145,11 +146,15 @@ class Word(TypedDict):
     text: str
     label: str
     unknown: bool
-    group: str
+    group: Annotated[str | None, about("of the word as a label; null: words are no labels here")]
     value: Annotated[Amount | None, about("what is read at its step; null: it is a word")]
     picture: Annotated[
         list[Probability],
         about("the numbers read at its step, from 0 to 1 over the sequence; none: see value"),
+    ]
+    piece: Annotated[
+        Literal["", "first", "inner", "last", "mark"],
+        about("which piece of a word it is; a mark stands for no word; empty: it is a whole one"),
     ]
 
 
@@ -224,6 +229,20 @@ class Line(TypedDict):
 
 
 @whole
+class SourceAndTarget(TypedDict):
+    """A text that is a source and a target, one after the other."""
+
+    source: Annotated[Count, about("words of the source, which are the first rows")]
+    columns: Annotated[list[str], about("that have states in those rows; others in the rest")]
+    generated: Annotated[bool, about("whether the model has written the target itself")]
+    attention: Annotated[str, about("the part that computes it; empty: there is none")]
+    links: Annotated[
+        list[list[tuple[Count, Probability]]],
+        about("of each row of the target, rows of the source and their weights, largest first"),
+    ]
+
+
+@whole
 class Grid(From):
     """The encodings of a text: all of its words and columns, and the rows that were asked for."""
 
@@ -258,6 +277,9 @@ class Grid(From):
     scale: Annotated[Scale | None, about("of the labels, where they are bins of numbers")]
     several: Annotated[bool, about("whether each label holds or not by itself")]
     alone: Annotated[bool, about("whether every label is a group of its own")]
+    reads: Annotated[
+        bool, about("whether there is a network, which reads other texts, and with edits")
+    ]
     words: list[Word]
     left_out: Annotated[Count, about("words of the text beyond the most that are drawn")]
     labels: Annotated[dict[str, str], about("the group of every label that a state names")]
@@ -288,6 +310,10 @@ class Grid(From):
     sides: Annotated[list[Side], about("the two readings that are compared; else none")]
     lines: Annotated[list[Line], about("what each of the words is, where two are compared")]
     notes: Annotated[list[str], about("what of the two is not compared")]
+    pairs: Annotated[
+        list[SourceAndTarget],
+        about("of each reading that is shown, where its text is a source and a target; else none"),
+    ]
 
 
 @whole

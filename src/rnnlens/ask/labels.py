@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass as question
 from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfRun, Subjects, given, several
 from rnnlens.base.rules import count
 from rnnlens.base.schema import sent
-from rnnlens.labels.sets import nearest
+from rnnlens.labels.sets import BLANK, nearest
 
 
 @question(frozen=True, kw_only=True, config=STRICT)
@@ -32,10 +32,12 @@ def labels(subjects: Subjects, asked: LabelsQuestion) -> Labels:
     """The labels that a semantic of a run asks about, as far as somebody has typed one."""
     subject = subjects.asked(asked)
     known = subject.answers(subject.check_semantic(asked.semantic)).names
-    begun = [label for label in known if label.startswith(asked.begins)] if asked.begins else []
-    begun.sort(key=lambda label: label != asked.begins)
+    every = {*known, *(name.removeprefix(BLANK) for name in known)} if asked.names else set()
+    starts = (asked.begins, BLANK + asked.begins)
+    begun = [label for label in known if label.startswith(starts)] if asked.begins else []
+    begun.sort(key=lambda label: label not in starts)
     return Labels(
         begins=tuple(begun[: count("completions")]),
         nearest=tuple([] if begun or not asked.begins else nearest(asked.begins, known)),
-        absent=tuple(name for name in dict.fromkeys(asked.names) if name not in known),
+        absent=tuple(name for name in dict.fromkeys(asked.names) if name not in every),
     )

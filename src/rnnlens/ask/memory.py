@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.rules import message
-from rnnlens.model.cell import States, in_precision
+from rnnlens.model.cell import BEFORE, States, in_precision
 from rnnlens.model.traceable import RecurrentLayer
 
 Parts = NDArray[np.float64]
@@ -56,21 +56,26 @@ def stored(
     cell, memory = layer.cell, layer.cell.memory_behind(letter)
     if memory is None:
         raise UnknownWayError(message("no_additive_memory", kind=direction.kind))
-    carried, at = cell.memories[memory], _Own(layer, states)
-    _check_memory(at, memory, direction.kind)
+    at, w, rest = _Own(layer, states), layer.weights, direction.constant
+    if memory not in cell.large:
+        _check_memory(at, memory, direction.kind)
     through = direction.weight  # what a unit of the memory at this step counts for
     step, parts = at.place(direction.step), torch.zeros(at.length, dtype=torch.float64)
-    if letter == carried.kept:
-        through = cell.carry_back(memory, through, at[step])
+    if letter == cell.memories[memory].kept:
+        through = cell.carry_back(memory, through, at[step], w)
         step -= 1
     elif letter != memory:
-        through = cell.read_back(through, at[step], layer.weights)
+        beside = cell.unstored(at[step], w)
+        rest += 0.0 if beside is None else float(through @ beside)
+        through = cell.read_back(through, at[step], w)
+        step -= cell.reads_before
     for t in range(step, -1, -1):
         now = at[t]
-        parts[t] = through @ now[carried.write]
-        through = cell.carry_back(memory, through, now)
+        parts[t] = through @ cell.written(memory, now, w)
+        through = cell.carry_back(memory, through, now, w)
     split: Parts = (parts.flip(0) if layer.reverse else parts).numpy()
-    return split, direction.constant
+    _check_whole(split.sum() + rest, states, direction, _changed_between(direction.kind))
+    return split, rest
 
 
 def path(
@@ -85,6 +90,8 @@ def path(
     them it is zero.
     """
     _of(layers, direction.kind)
+    if not all(layer.below for layer in layers):
+        raise UnknownWayError(_no_path(direction.kind))
     leaves = {kind: states[kind][:, :1].double().cpu() for kind in states if _is_leaf(kind, layers)}
     base = {kind: torch.zeros_like(x) for kind, x in leaves.items()}
     for t, inputs in enumerate(instead):
@@ -102,7 +109,7 @@ def path(
             parts += (slope * (x - base[kind])).sum((1, 2))
     split: Parts = parts.numpy()
     rest = float(number.detach())
-    _check_whole(split.sum() + rest, states, direction)
+    _check_whole(split.sum() + rest, states, direction, _no_path(direction.kind))
     return split, rest
 
 
@@ -130,13 +137,21 @@ def _of(layers: Sequence[RecurrentLayer], kind: str) -> tuple[RecurrentLayer, st
 
 
 class _Own:
-    """The states of one layer in its own order of reading, by letter, in float64."""
+    """The states of one layer in its own order of reading, by letter, in float64; of those that are
+    large only what they follow from. What is carried is there as it was before, too.
+    """
 
     def __init__(self, layer: RecurrentLayer, states: States) -> None:
         self.layer = layer
         self.length = len(states[layer.output])
-        own = {letter: states[id_][:, 0].double().cpu() for letter, id_ in layer.ids.items()}
+        large, start = layer.cell.large, layer.cell.start(layer.weights, 1)
+        own = {letter: states[id_][:, 0].double().cpu() for letter, id_ in layer.ids.items()
+               if letter not in large}  # fmt: skip
         self.states = {k: v.flip(0) if layer.reverse else v for k, v in own.items()}  # (T, H)
+        for letter in layer.cell.carried:
+            if letter in self.states and (now := self.states[letter]) is not None:
+                first = start[letter].double().cpu()
+                self.states[letter + BEFORE] = torch.cat([first, now[:-1]])
 
     def __getitem__(self, step: int) -> States:
         return {letter: values[step] for letter, values in self.states.items()}
@@ -151,11 +166,23 @@ def _check_memory(at: _Own, letter: str, kind: str) -> None:
     kept, before = at.states[cell.memories[letter].kept], torch.zeros_like(memory)
     before[1:] = memory[:-1]
     size = max(1e-6, float(memory.abs().max()))
-    if float((kept - cell.carry(letter, before, at.states)).abs().max()) > _CLOSE * size:
-        raise UnknownWayError(
-            f"the module changes the memory of {kind} between words or begins with one, so that it "
-            "cannot be split; `without` can still be asked"
-        )
+    left = cell.carry(letter, before, at.states, at.layer.weights)
+    if float((kept - left).abs().max()) > _CLOSE * size:
+        raise UnknownWayError(_changed_between(kind))
+
+
+def _changed_between(kind: str) -> str:
+    return (
+        f"the module changes the memory of {kind} between words or begins with one, so that it "
+        "cannot be split; `without` can still be asked"
+    )
+
+
+def _no_path(kind: str) -> str:
+    return (
+        f"between the words and {kind} the module does more than its recurrent parts, so that no "
+        "path can be followed; `without` can still be asked"
+    )
 
 
 def _held(
@@ -186,13 +213,10 @@ def _real(kind: str, states: States, leaves: Mapping[str, Tensor]) -> Tensor:
     return leaves[kind] if kind in leaves else states[kind][:, :1].double().cpu()
 
 
-def _check_whole(total: float, states: States, direction: Direction) -> None:
+def _check_whole(total: float, states: States, direction: Direction, why: str) -> None:
     """Refuse parts that do not add up to what the state really says."""
     state = states[direction.kind][direction.step, 0].double().cpu()
     real = float(state @ direction.weight) + direction.constant
     size = 1 + float((state * direction.weight).abs().sum())
     if abs(total - real) > _CLOSE * size:
-        raise UnknownWayError(
-            f"between the words and {direction.kind} the module does more than its recurrent "
-            "parts, so that no path can be followed; `without` can still be asked"
-        )
+        raise UnknownWayError(why)

@@ -66,6 +66,7 @@ def summary(subject: Subject, others: Sequence[Subject] = ()) -> RunSummary:
             for semantic in subject.semantics or ("output",)
         },
         "corpus": subject.run is not None and subject.run.has_index(subject.index_folder),
+        "reads": subject.model.reads,
         "training": None
         if training is None
         else {"of": training.of, "epoch": training.epoch, "perplexity": subject.scores.own},

@@ -33,7 +33,7 @@ class StandIn:
     """What stands in for the words of a text: its name, one word for all, or how many are drawn."""
 
     name: str  # one of the stand-ins; empty: a word that was named
-    word: int | None = None  # that stands in for all; None: none does
+    word: str | None = None  # that stands in for all; None: none does
     draws: int = 0  # words that stand in for each, one after the other; 0: none is drawn
     seed: int = 0
 
@@ -67,9 +67,10 @@ class StandIns:
             if name is not None:
                 raise RnnlensError(message("stand_in_both"))
             side = self.subject.session.text
-            if instead not in self.words.index or side.features or not side.are_words(self.ids):
+            there = any(side.stand_in(instead, number) is not None for number in self.ids)
+            if not there or side.features or not side.are_words(self.ids):
                 raise RnnlensError(message("stand_in_word", word=repr(instead)))
-            return StandIn(WORD, self.words.index[instead])
+            return StandIn(WORD, instead)
         known = ", ".join(self.offered) or "none"
         if name is None:
             if not self.offered:
@@ -82,7 +83,9 @@ class StandIns:
             raise RnnlensError(message(why, run=self.subject.name, known=known, **values))
         if name in (TAG, MODEL):
             return StandIn(name, draws=draws, seed=seed)
-        return StandIn(name, self.words.unknown if name == UNKNOWN else None)
+        words = self.subject.session.vocabulary
+        unknown = "" if words.unknown is None else words.inputs[words.unknown]
+        return StandIn(name, unknown if name == UNKNOWN else None)
 
     def drawn(self, stand_in: StandIn, trace: Trace) -> list[list[int]]:
         """The words that stand in for each word of the text, which was read as `trace`: one for
@@ -91,14 +94,19 @@ class StandIns:
         if stand_in.leaves_out:
             return [[] for _ in self.ids]
         if stand_in.word is not None:
-            return [[stand_in.word] for _ in self.ids]
+            side, word = self.subject.session.text, stand_in.word or None
+            found = (side.stand_in(word if stand_in.name == WORD else None, n) for n in self.ids)
+            return [[] if one is None else [one] for one in found]
         weights = self._of_tag if stand_in.name == TAG else self._expected(trace)
         return [self._some(stand_in, t, weights(t)) for t in range(len(self.ids))]
 
     def _some(self, stand_in: StandIn, step: int, weights: NDArray[np.float64]) -> list[int]:
+        if not weights.any():
+            return []
+        unknown = self.subject.session.text.stand_in(None, self.ids[step])
         weights[self.ids[step]] = 0
-        if self.words.unknown is not None:
-            weights[self.words.unknown] = 0
+        if unknown is not None:
+            weights[unknown] = 0
         if not weights.any():
             return []
         shares = uniform(stand_in.seed, stand_in.draws, step, 1)[:, 0]
@@ -111,13 +119,16 @@ class StandIns:
 
     def _expected(self, trace: Trace) -> Callable[[int], NDArray[np.float64]]:
         """How often each word is drawn by what the model expected: before the first word, where it
-        expects nothing yet, by how frequent words are.
+        expects nothing yet, and in a source, by how frequent words are.
         """
         begins = self.subject.session.text.mark is not None
         logits = self.subject.model.predict(trace.prediction[:, 0]).double().cpu()
         p = torch.softmax(logits, -1).numpy()
 
         def weights(step: int) -> NDArray[np.float64]:
+            apart = self.subject.session.text.frequencies(self.ids[step])
+            if apart is not None:
+                return np.array(apart, np.float64)
             if not step and not begins:
                 return self._frequencies.copy()
             expected: NDArray[np.float64] = p[step if begins else step - 1].copy()
@@ -139,12 +150,13 @@ class StandIns:
         if not session.text.are_words(self.ids):
             return "stand_in_steps"
         if name == UNKNOWN:
-            known = not session.text.features and self.words.unknown is not None
-            return "" if known else "stand_in_unknown"
-        if name == TAG and not (reads_labels and TAGS in self.subject.palettes):
+            known = any(session.text.stand_in(None, number) is not None for number in self.ids)
+            return "" if known and not session.text.features else "stand_in_unknown"
+        model, paired = self.subject.model, session.text.sources(self.ids) > 0
+        if name == TAG and not (reads_labels and TAGS in self.subject.palettes and not paired):
             return "stand_in_tag"
-        model = self.subject.model
-        expects = reads_labels and session.text.follows and model.causal and model.predicts
+        stepwise = model.generates if paired else model.causal
+        expects = reads_labels and session.text.follows and stepwise and model.predicts
         if name == MODEL and not expects:
             return "stand_in_model"
         return "stand_in_long" if len(self.ids) > count("drawn_words") else ""

@@ -192,8 +192,11 @@ def _turns(reading: Reading, first: int, last: int) -> list[TurnRow]:
     states = _States(reading, begin, end)
     steps = range(first, last)
 
+    def there(place: Place) -> bool:
+        return place[1] in reading.rows_of(place[0], 0, length)
+
     def pair(a: Place, b: Place) -> _Pair | None:
-        return (a, b) if min(a[1], b[1]) >= 0 and max(a[1], b[1]) < length else None
+        return (a, b) if there(a) and there(b) else None
 
     edges = [[pair((source, t - back), (target, t)) for source, back, target in fed] for t in steps]
     above = [
@@ -207,7 +210,7 @@ def _turns(reading: Reading, first: int, last: int) -> list[TurnRow]:
             "edges": [bits[p] if p else None for p in edges[k]],
             "above": [bits[p] if p else None for p in above[k]],
             "surprisal": None
-            if came[k] < 0 or own != PREDICTION
+            if came[k] < 0 or own != PREDICTION or not there((own, t))
             else states.surprisal((own, t), came[k]),
         }
         for k, t in enumerate(steps)

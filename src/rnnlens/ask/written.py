@@ -249,7 +249,7 @@ class Written:
         lines = [f"{self.title}, {self.difference:+.2f}", _line("", margin, list(columns))]
         for step, word in enumerate(self.words):
             lines.append(_line(word, margin, [cells[step] for cells in columns.values()]))
-        if self.path is not None:
+        if rests.keys() & readings.keys():
             lines.append(_line("the rest", margin, [rests.get(name, "") for name in columns]))
         lines.append(f"without: read again with {self.instead_of}")
         return [*lines, self.note] if self.note else lines
@@ -334,7 +334,7 @@ class _State:
         again = self._again(real, chosen, words, trace) if stand_in else _Again([()])
         written = Written(
             self.contrast.labels, self.contrast.against, real, again.mean, self.kind, self.step,
-            self.words, chosen.name, "" if chosen.word is None else self.side.name(chosen.word),
+            self.words, chosen.name, chosen.word or "",
             self.stand_ins.offered,
         )  # fmt: skip
         if chosen.draws:
@@ -352,13 +352,18 @@ class _State:
         """With the readings that add up, as far as there are any."""
         if self.side.mark is not None:
             return replace(written, note=message("written_mark"))
+        if self.side.sources(self.ids):
+            return replace(written, note=message("written_pair"))
+        layers, states = self.model.recurrence, trace.states
         try:
             directions = self._directions(trace)
-            layers, states = self.model.recurrence, trace.states
             parts, rest = added(path(layers, states, one, inputs) for one in directions)
             gates = written.without - parts
             written = replace(written, path=parts, path_rest=rest, gates=gates)
-            parts, rest = added(stored(layers, states, one) for one in directions)
+        except UnknownWayError as unknown:
+            written = replace(written, note=str(unknown))
+        try:  # what is stored can be known where no path down to the words is
+            parts, rest = added(stored(layers, states, one) for one in self._directions(trace))
             return replace(written, stored=parts, stored_rest=rest)
         except UnknownWayError as unknown:
             return replace(written, note=str(unknown))
@@ -409,12 +414,14 @@ class _State:
             (place, put)
             for place, some in enumerate(words)
             for put in (dict.fromkeys(some) if not chosen.leaves_out else (None,))
+            if put is not None or self.side.may_lack(self.ids, place)
         ]
         found: dict[tuple[int, int | None], tuple[float, dict[str, Tensor]]] = {}
         for beside in self._at_once(texts):
             found |= self._read_again(beside, trace)
         if chosen.leaves_out:
-            return _Again([[real - found[place, None][0]] for place in range(len(words))])
+            left = {place: found[place, None][0] for place, _ in texts}
+            return _Again([[real - left[at]] if at in left else [] for at in range(len(words))])
         lost, inputs = [], []
         for place, some in enumerate(words):
             lost.append([real - found[place, put][0] for put in some])

@@ -81,13 +81,26 @@ class TextEdits:
             wrong = "edit_prediction" if edit.kind == PREDICTION else "edit_kind"
             kind, known = repr(edit.kind), ", ".join(self.kinds)
             raise RnnlensError(message(wrong, kind=kind, known=known))
+        unit = edit.units[0] if edit.units and len(edit.units) == 1 else None
+        if unit is not None and f"{edit.kind}[{unit}]" in self.kinds:
+            raise RnnlensError(message("edit_or_unit", kind=edit.kind, unit=unit))
         self._check_step(edit, edit.step, len(self.ids), message("edited_text"))
+        self._check_side(edit.kind, edit.step, self.ids)
         if edit.freeze and not 0 <= self._step_before(edit) < len(self.ids):
             raise RnnlensError(message("edit_freeze", edit=edit, kind=edit.kind))
+        if edit.freeze:
+            self._check_side(edit.kind, self._step_before(edit), self.ids)
         if isinstance(edit.swap, Address):
             self._ids_of(edit, edit.swap)
         if edit.label is not None:
             self._direction(edit)
+
+    def _check_side(self, kind: str, step: int, ids: Sequence[int]) -> None:
+        """Of a pair, refuse a state of the source at a word of the target, and the reverse."""
+        source = self.session.text.sources(ids)
+        if source and (kind in self.session.model.source_kinds) != (step < source):
+            side = "source" if step < source else "target"
+            raise RnnlensError(message("no_state_of_side", column=kind, row=step + 1, side=side))
 
     @staticmethod
     def _check_step(edit: Edit, step: int, words: int, where: str) -> None:
@@ -146,6 +159,7 @@ class TextEdits:
         most = count("quoted_edit")
         where = message("edited_text") if address.text is None else repr(address.text[:most])
         self._check_step(edit, address.step, len(ids), where)
+        self._check_side(edit.kind, address.step, ids)
         return ids
 
     def _direction(self, edit: Edit) -> Tensor:

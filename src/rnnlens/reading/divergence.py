@@ -106,11 +106,13 @@ class Difference:
         )
         return cls(bits, label.numpy(), was, now)
 
-    def of_states(self, chosen: Sequence[int]) -> "Difference":
-        """Those of some states, in this order."""
-        numbers = np.array(chosen, np.int64)
+    def of_states(self, chosen: Sequence[int | None]) -> "Difference":
+        """Those of some states, in this order; None: there is none, and NaN bits to another."""
+        numbers = np.array([at or 0 for at in chosen], np.int64)
         names = self.__dataclass_fields__
-        return Difference(**{name: getattr(self, name)[numbers] for name in names})
+        some = Difference(**{name: getattr(self, name)[numbers] for name in names})
+        some.bits[[at is None for at in chosen]] = np.nan
+        return some
 
     @classmethod
     def join(cls, parts: Sequence["Difference"]) -> "Difference":

@@ -10,6 +10,7 @@ from 1:
     l2@4+0.5:said   by half of the kind's deviation, instead of one
     l2@4=@2         is that of row 2            l2@4=@2:we ran  that of row 2 of another text
     l2[0,5-9]@4=0   some of its units alone, from 0
+    cell[1][]@4=0   of a kind whose own name ends in brackets, all units
 
 Where two readings are compared, an edit is made in each that has its kind and its row, or in one of
 them: `l2@1:4=0` in the first alone, `l2@2:4=0` in the second.
@@ -134,7 +135,8 @@ class Edit:
         kind, units, side, row, what = form.groups() if form else ("", None, None, "0", "")
         if int(row) < 1:
             raise RnnlensError(message("no_edit", text=_quoted(text), how=HELP))
-        numbers = None if units is None else _spans(units, text)
+        whole = units is None or (not units and kind.endswith("]"))
+        numbers = None if whole else _spans(str(units), text)
         return cls(kind, int(row) - 1, units=numbers, side=_SIDES[side], **_way(what, text))
 
     @property
@@ -162,6 +164,7 @@ class Edit:
 
     def __str__(self) -> str:
         units = "" if self.units is None else f"[{','.join(map(str, self.units))}]"
+        units = units or ("[]" if self.kind.endswith("]") else "")  # as its own are no units
         return f"{self.kind}{units}@{_NUMBERS[self.side]}{self.step + 1}{self._what()}"
 
     def _what(self) -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message, number
-from rnnlens.labels.colours import OTHER, colours_of
+from rnnlens.labels.colours import OTHER, Rule, colours_of
 from rnnlens.labels.sets import LabelSet
 
 _SHARE = number(
@@ -30,7 +30,6 @@ _TINY = 1e-30  # whose logarithm is finite
 _LEAST = 1e-300  # what is divided by less is infinite
 _NARROW = 1e-6  # the least room that a base rate leaves
 
-Rule = Literal["excess", "paper"]  # what rectangles fade by
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 

@@ -139,7 +139,7 @@ class Lines:
         if not all(one.words for one in readings):
             raise RnnlensError(message("empty_text"))
         common = Common.of(readings[0].subject, readings[1].subject, readings[0].semantic)
-        beside = aligned(*([word.casefold() for word in one.words] for one in readings))
+        beside = _beside(readings)
         drawn, edits = tuple(_lines(beside, readings)), _by_side(readings)
         lines = cls(text, readings, common, tuple(beside), drawn, (), edits)
         lines.check_length()
@@ -252,12 +252,14 @@ class Lines:
             if row is not None
         ]
         known = [label >= 0 and not side.is_unknown(label) for label in labels]
-        p = said.logits[said.numbers(self.columns, [line.row])].double().softmax(1)
+        numbers = said.numbers(self.columns, [line.row])
+        p = said.logits[numbers.clamp_min(0)].double().softmax(1)
         found = [[float(one) for one in p[:, label]] for label in labels]
         nexts = self.readings[0].semantic == "output"
         return [
             (found[0][k] if known[0] else None, found[1][k] if known[1] else None)
-            if column.kind.id == PREDICTION or (nexts and not column.back)
+            if int(numbers[k]) >= 0
+            and (column.kind.id == PREDICTION or (nexts and not column.back))
             else None
             for k, column in enumerate(self.columns)
         ]
@@ -267,7 +269,11 @@ class Lines:
         before, reading = self.readings
         shown, apart = encoded_beside(reading, before, first, last)
         at = {place: k for k, place in enumerate(shown.places)}
-        chosen = [at[c.kind.id, row - c.back] for row in range(first, last) for c in self.columns]
+        chosen = [
+            at[c.kind.id, row - c.back] if reading.shows(c, row) else None
+            for row in range(first, last)
+            for c in self.columns
+        ]
         pairs: list[Beside] = [(row, row) for row in range(first, last)]
         return Block([None, shown], pairs, apart.of_states(chosen), [])
 
@@ -308,8 +314,25 @@ class Lines:
             with one_thread(), torch.inference_mode():  # neither carries over to other threads
                 return common.difference(after.logits[piece[1]], before.logits[piece[0]])
 
-        pieces = zip(*(some.split(_PIECE) for some in numbers), strict=True)
-        return Difference.join(list(self.readings[0].subject.parallel(work, pieces)))
+        there = (numbers[0] >= 0) & (numbers[1] >= 0)  # of a pair, states of either side
+        pieces = zip(*(some[there].split(_PIECE) for some in numbers), strict=True)
+        apart = Difference.join(list(self.readings[0].subject.parallel(work, pieces)))
+        places = (there.cumsum(0) - 1).tolist()
+        return apart if bool(there.all()) else apart.of_states(
+            [at if is_there else None for at, is_there in zip(places, there.tolist(), strict=True)]
+        )  # fmt: skip
+
+
+def _beside(readings: tuple[Reading, Reading]) -> list[Beside]:
+    """The words of two texts that stand side by side: of pairs, those of either side."""
+    first, second = ([word.casefold() for word in one.words] for one in readings)
+    i, j = (one.source for one in readings)
+    if not i and not j:
+        return aligned(first, second)
+    targets = aligned(first[i:], second[j:])
+    return aligned(first[:i], second[:j]) + [
+        (None if a is None else i + a, None if b is None else j + b) for a, b in targets
+    ]
 
 
 def _two_texts(subject: Subject, text: str) -> TwoTexts | None:
@@ -440,6 +463,7 @@ class _Said:
     places: dict[tuple[str, int], int]  # the number of each
     logits: Tensor  # (N, V)
     encoded: Encoded | None  # where they are shown
+    shows: Callable[[Column, int], bool]  # whether a row has a state in a column
 
     @classmethod
     def of(
@@ -453,15 +477,16 @@ class _Said:
         span = min(rows), max(rows) + 1
         if shown and any(line.number == number for line in lines):
             encoded, logits = encoded_with_logits(reading, *span)
-            return cls({place: k for k, place in enumerate(encoded.places)}, logits, encoded)
+            places = {place: k for k, place in enumerate(encoded.places)}
+            return cls(places, logits, encoded, reading.shows)
         places = {place: k for k, place in enumerate(places_of(reading, *span))}
-        return cls(places, logits_of(reading, *span), None)
+        return cls(places, logits_of(reading, *span), None, reading.shows)
 
     def numbers(self, columns: Sequence[Column], rows: Sequence[int | None]) -> Tensor:
-        """Where the logits of some rows are, row by row and column by column."""
+        """Where the logits of some rows are, row by row and column by column; -1: nowhere."""
         return torch.tensor(
             [
-                self.places[column.kind.id, row - column.back]
+                self.places[column.kind.id, row - column.back] if self.shows(column, row) else -1
                 for row in rows
                 for column in columns
                 if row is not None

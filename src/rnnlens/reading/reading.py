@@ -11,10 +11,11 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.probe.semantics import offset
+from rnnlens.probe.semantics import base, offset
 from rnnlens.reading.changes import TextEdits
 from rnnlens.reading.edits import Edit, parsed
 from rnnlens.reading.encoding import Palette
+from rnnlens.reading.session import prefixes
 from rnnlens.reading.subject import Column, Subject
 from rnnlens.reading.two_texts import plain
 
@@ -76,6 +77,19 @@ class Reading:
         return replace(self, edits=changes if changes.edits else None, dropped=dropped)
 
     @cached_property
+    def prefixes(self) -> list[bytes]:
+        """What tells each beginning of the text from others, the empty one first."""
+        return prefixes(self.ids)
+
+    @cached_property
+    def told(self) -> list[int] | None:
+        """The label that is right at each state, -1 where there is none; None where a text does not
+        tell it otherwise than by its words.
+        """
+        side = self.subject.session.text
+        return side.told(self.ids, base(self.semantic), self.answers)
+
+    @cached_property
     def before(self) -> "Reading":
         """The text without its edits."""
         return replace(self, edits=None)
@@ -100,12 +114,33 @@ class Reading:
         """The colours of its labels."""
         return self.subject.palettes_for(self.semantic)[self.palette_name]
 
+    @cached_property
+    def source(self) -> int:
+        """How many of its words, the first ones, are of a source; 0: it is no pair."""
+        return self.subject.session.text.sources(self.ids)
+
+    def rows_of(self, kind: str, first: int, last: int) -> range:
+        """Those of some rows in which a kind has a state: of a pair, those of its side."""
+        if not self.source:
+            return range(first, last)
+        if kind in self.subject.model.source_kinds:
+            return range(first, max(first, min(last, self.source)))
+        return range(max(first, self.source), max(last, self.source))
+
+    def shows(self, column: Column, row: int) -> bool:
+        """Whether a row has a state in a column: of a pair, in columns of its side alone."""
+        if not self.source:
+            return True
+        there = self.rows_of(column.kind.id, -1, len(self.ids))
+        return row in there and row - column.back in there
+
     def showing(self, columns: Sequence[str]) -> "Reading":
-        """The text, of which only the kinds in some columns are wanted; a text with edits, and one
-        of which none of its columns is named, is wanted whole.
+        """The text, of which only the kinds in some columns are wanted; a text with edits, a pair,
+        and one of which none of its columns is named, is wanted whole.
         """
         kinds = frozenset(one.kind.id for one in self.columns if one.id in columns)
-        return self if self.edits or not kinds else replace(self, kinds=kinds)
+        whole = self.edits or self.source or not kinds
+        return self if whole else replace(self, kinds=kinds)
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, int]]:
         """The first row and the row after the last, a few rows at a time."""
@@ -122,12 +157,24 @@ class Reading:
             )
         if row >= len(self.ids):
             raise RnnlensError(message("no_row", row=row, count=len(self.ids)))
+        if not self.shows(column, row):
+            side = "source" if row < self.source else "target"
+            raise RnnlensError(message("no_state_of_side", column=name, row=row + 1, side=side))
         return column
+
+    def place(self, name: str, row: int) -> Column:
+        """A column by its id, or where a kind without a probe would have one."""
+        bare = {kind.id: kind for kind in self.subject.model.kinds}.get(name)
+        if bare is None or any(column.id == name for column in self.columns):
+            return self.column(name, row)
+        if row >= len(self.ids):
+            raise RnnlensError(message("no_row", row=row, count=len(self.ids)))
+        return Column(bare, bare.layer)
 
     @torch.inference_mode()
     def vector(self, name: str, row: int) -> Tensor:
-        """One state, (H,)."""
-        column = self.column(name, row)
+        """One state, (H,); also of a kind that has no probe."""
+        column = self.place(name, row)
         states, before = self.subject.session.read(self.ids, row, row + 1, self.edits)
         return before[column.kind.id] if column.back else states[column.kind.id][0]
 
@@ -136,12 +183,12 @@ class Reading:
         """What one state says of every label, (V,)."""
         column, subject = self.column(name, row), self.subject
         states, before = subject.session.read(self.ids, row, row + 1, self.edits)
-        if column.id == PREDICTION or subject.probes is None:
+        if column.id == PREDICTION or subject.shown_probes is None:
             logits = subject.model.predict(states[PREDICTION])[0]
         else:
             kind = column.kind.id
             state = before[kind] if column.back else states[kind][0]
-            logits = subject.probes.logits(kind, state, self.semantic)
+            logits = subject.shown_probes.logits(kind, state, self.semantic)
         if self.edits:
             self.edits.check_size(logits)
         return logits

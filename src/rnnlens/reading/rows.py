@@ -16,11 +16,10 @@ from rnnlens.base.threads import one_thread
 from rnnlens.labels.sets import width_at
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece
-from rnnlens.probe.semantics import base, label_at, of_model, offset, shift
+from rnnlens.probe.semantics import label_at, of_model, offset, shift
 from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, encode
 from rnnlens.reading.reading import Reading
-from rnnlens.reading.session import prefixes
 from rnnlens.reading.subject import Column, EncodedRow
 
 _PIECE = 40  # states at once: their distributions stay in the processor's cache
@@ -41,7 +40,7 @@ def encoded(reading: Reading, first: int, last: int) -> Encoded:
     """States of the rows first..last-1, the labels that came there, and their encodings."""
     recent = reading.subject.recent
     way = (reading.semantic, reading.palette_name, reading.kinds)
-    keys = [(prefix, *way) for prefix in prefixes(reading.ids[:last])]
+    keys = [(prefix, *way) for prefix in reading.prefixes[: last + 1]]
     known = recent.get(keys[first + 1])
     places, parts = list[Place](), list[Encodings]()
     if known:
@@ -154,7 +153,7 @@ def places_of(reading: Reading, first: int, last: int, back: bool = True) -> lis
     return [
         (kind, t)
         for kind in _kinds(reading)
-        for t in range(first - (back and kind in earlier), last)
+        for t in reading.rows_of(kind, first - (back and kind in earlier), last)
     ]
 
 
@@ -221,11 +220,17 @@ def _over(
 
 
 def table_of(
-    reading: Reading, columns: Sequence[Column], first: int, last: int, values: Sequence[Result]
-) -> list[list[Result]]:
-    """Values of the places of some rows, row by row and column by column."""
+    reading: Reading, columns: Sequence[Column], first: int, last: int, values: Sequence[Result],
+    none: Result,
+) -> list[list[Result]]:  # fmt: skip
+    """Values of the places of some rows, row by row and column by column; `none` where a kind has
+    no state.
+    """
     at = dict(zip(places_of(reading, first, last), values, strict=True))
-    return [[at[c.kind.id, t - c.back] for c in columns] for t in range(first, last)]
+    return [
+        [at[c.kind.id, t - c.back] if reading.shows(c, t) else none for c in columns]
+        for t in range(first, last)
+    ]
 
 
 def _pieces(reading: Reading, first: int, last: int, back: bool) -> list[Piece]:
@@ -235,8 +240,14 @@ def _pieces(reading: Reading, first: int, last: int, back: bool) -> list[Piece]:
         states, before = subject.session.read(reading.ids, first, last, reading.edits)
     for kind in _earlier(reading) if back else ():
         states[kind] = torch.cat([before[kind][None], states[kind]])
-    stack = subject.probes.stacks[reading.semantic] if subject.probes else None
+    stack = subject.shown_probes.stacks[reading.semantic] if subject.shown_probes else None
     predict, kinds = subject.model.predict, _kinds(reading)
+    earlier = _earlier(reading) if back else set()
+    for kind in kinds if reading.source else ():
+        begin = first - (kind in earlier)
+        there = reading.rows_of(kind, begin, last)
+        states[kind] = states[kind][there.start - begin : there.stop - begin]
+    kinds = [kind for kind in kinds if len(states[kind])]
     own = states[PREDICTION].split(_PIECE) if PREDICTION in kinds else ()
     states = {kind: states[kind] for kind in kinds}
     pieces = [
@@ -263,13 +274,14 @@ def _copy(logits: Tensor, start: int, chosen: Integers, into: Tensor) -> None:
 
 def labels_that_came(reading: Reading, places: Sequence[Place]) -> Integers:
     """The label that really came at each state, -1 where the text has none."""
-    side, semantic = reading.subject.session.text, reading.semantic
-    told = side.told(reading.ids, base(semantic), reading.answers)
+    semantic = reading.semantic
+    told = reading.told
     if told is not None:
-        at = [t + (0 if kind == PREDICTION else shift(semantic)) for kind, t in places]
+        ahead = shift(semantic)
+        at = [t + (0 if kind == PREDICTION else ahead) for kind, t in places]
         return np.array([label_at(told, place) for place in at], np.int64)
     if not of_model(semantic):  # no text tells these
         return np.full(len(places), -1, np.int64)
-    ahead = offset(semantic)
-    at = [t + (1 if kind == PREDICTION else ahead) for kind, t in places]
+    ahead, source = offset(semantic), reading.subject.model.source_kinds
+    at = [-1 if kind in source else t + (1 if kind == PREDICTION else ahead) for kind, t in places]
     return np.array([label_at(reading.came, place) for place in at], np.int64)

@@ -13,13 +13,15 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor
 
+from rnnlens.adapter.pair_side import ATTENTION
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.split import Split
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION, Kind
-from rnnlens.model.text import Example, TextSide, column, text_states
+from rnnlens.model.lazy import joined, of_each
+from rnnlens.model.text import Example, TextSide, column, states_in, text_states
 from rnnlens.model.traceable import StateEdit, Trace, Traceable
 from rnnlens.probe.data import Data, Sentences, of_batches
 from rnnlens.probe.dataset import Dataset
@@ -65,7 +67,9 @@ class Session:
         )
         kept = [text.restore(one) for one in examples or () if isinstance(one, Example)]
         self._split = {example.text: example.words for example in kept}
+        self._numbers = {example.text: list(example.ids) for example in kept}
         self._kept = {example.ids: example.states for example in kept if example.states}
+        self._beside = {example.ids: example.beside for example in kept if example.states}
         # Of the last two texts, which may be compared row by row: as they are, and with edits.
         self._last: tuple[tuple[tuple[int, ...], States], ...] = ()
         self._changed: tuple[tuple[tuple[bytes, tuple[int, ...]], States], ...] = ()
@@ -86,7 +90,18 @@ class Session:
 
     def numbers(self, text: str, words: Sequence[str]) -> list[int]:
         """The numbers of the first words of a text."""
+        if text in self._numbers and len(words) == len(self._numbers[text]):
+            return list(self._numbers[text])
         return self.text.numbers(plain(text, self.vocabulary.inputs), words)
+
+    def attention(self, ids: Sequence[int], edits: Changes | None = None) -> Tensor | None:
+        """The weights (T, S) that each word of a target is read with, over its source."""
+        kept = self._beside.get(tuple(ids))
+        if kept is not None and not edits:
+            return kept.get(ATTENTION)
+        if not self.model.attention_name or not self.text.sources(ids):
+            return None
+        return self.model.attention(self.text.batch(ids), edits.state_edits() if edits else ())
 
     def read(
         self, ids: Sequence[int], first: int, last: int, edits: Changes | None = None
@@ -96,18 +111,20 @@ class Session:
 
         With `edits` on the way, nothing is kept but the last two texts that were read so.
         """
-        self.model.check()
+        if not first:  # of the rows after it states are at hand, or it is looked at again below
+            self.model.check()
         if self.model.causal and not edits:
             return self.memory.read(ids, first, last)
         states = self._edited(tuple(ids), edits) if edits else self._states(tuple(ids))
         if first or not edits:
-            before = {
-                kind.id: states[kind.id][first - 1] if first else self._start(kind, states)
-                for kind in self.model.kinds
-            }
+            by_id = {kind.id: kind for kind in self.model.kinds}
+            there = joined(by_id, (states, {kind: kind for kind in by_id}))
+            before = of_each(
+                there, lambda k, v: v[first - 1] if first else self._start(by_id[k], states)
+            )
         else:
             before = self.read(ids, 0, 1)[1]  # before the first word nothing is edited
-        return {kind: v[first:last] for kind, v in states.items()}, before
+        return of_each(states, lambda _, values: values[first:last]), before
 
     def example(self, text: str) -> Example:
         """A text with its states, to be kept."""
@@ -170,25 +187,33 @@ class Session:
         key = (edits.key, ids)
         held = next((states for one, states in self._changed if one == key), None)
         if held is None:  # two at once compute the same twice
+            self.model.check()
             held = text_states(self.model, self.text, ids, edits.state_edits())
             self._changed = (*self._changed[-1:], (key, held))
         return held
+
+    def note(self, ids: tuple[int, ...], trace: Trace) -> None:
+        """Have the states of a text at hand which somebody else has read."""
+        self._last = (*self._last[-1:], (ids, states_in(trace, self.model, ids)))
 
     def _states(self, ids: tuple[int, ...]) -> States:
         if ids in self._kept:
             return self._kept[ids]
         held = next((states for one, states in self._last if one == ids), None)
         if held is None:  # two at once compute the same twice
+            self.model.check()
             held = text_states(self.model, self.text, ids)
             self._last = (*self._last[-1:], (ids, held))
         return held
 
     def _start(self, kind: Kind, states: States) -> Tensor:
         """A state before the first word: zeros, but for a memory what was kept of it."""
-        memory = kind.memory
+        memory, nothing = kind.memory, torch.zeros_like(states[kind.id][0])
         if memory is None or not {memory.decay, memory.kept} <= states.keys():
-            return torch.zeros_like(states[kind.id][0])
+            return nothing
         decay = states[memory.decay][0]
+        if decay.shape != nothing.shape or memory.erased:  # a matrix, which begins with nothing
+            return nothing
         return torch.where(decay > 0, states[memory.kept][0] / decay, 0)  # kept = decay * before
 
 
@@ -329,13 +354,16 @@ def chosen_examples(sentences: Iterable[Sentence], side: TextSide, most: int) ->
     some = [sentence.words for sentence in islice(sentences, _LOOKED_AT)]
     middling = [words for words in some if SHORT <= len(words) <= LONG]
     read: dict[str, Example] = {}
-    for words in middling or sorted(some, key=len):
-        text = " ".join(words[:LONG])
+    known: list[Example] = []
+    chosen = middling or sorted(some, key=len)
+    for text in dict.fromkeys(" ".join(words[:LONG]) for words in chosen):
         with contextlib.suppress(RnnlensError):
             split = side.words(text)
             if numbers := tuple(side.encode(split)):
                 read[text] = Example(text, split, numbers, {})
-    known = [one for one in read.values() if _strange(one.ids, side) < _UNKNOWN]
+                known += [read[text]] if _strange(numbers, side) < _UNKNOWN else []
+        if len(known) == most:
+            break
     return (known or list(read.values()))[:most]
 
 

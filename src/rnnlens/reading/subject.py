@@ -22,7 +22,8 @@ from rnnlens.base.threads import pool, threads_of_pool
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION, Kind, drawn, prediction
 from rnnlens.model.traceable import Readout
-from rnnlens.probe.probes import Bounds, Probes
+from rnnlens.probe.probes import Probes
+from rnnlens.probe.probes_file import Bounds
 from rnnlens.probe.semantics import base, of_model
 from rnnlens.reading.encoding import Encodings, Palette, palettes_of
 from rnnlens.reading.session import Session, examples_of
@@ -146,6 +147,10 @@ class Subject:
         self.name, self.session, self.model = name, session, session.model
         self.labels = session.vocabulary.labels
         self.probes, self.scores = probes, scores or Scores()
+        # Every target has an end, whatever its source: states of this are asked for other words.
+        self.shown_probes, end = probes, self.model.end
+        if probes is not None and end is not None and end < probes.label_count:
+            self.shown_probes = probes.without(end, self.model.source_kinds)
         probed = probes.kinds if probes else ()
         kinds = drawn(self.model.kinds, probed)
         own = prediction(kinds) if self.model.predicts else None

@@ -14,6 +14,9 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message, pattern
 
 _BRACES, _BRACE, _ESCAPED = pattern("braces"), pattern("brace"), pattern("escaped_brace")
+_TIGHT, _ESCAPED_TIGHT = pattern("tight_braces"), pattern("escaped_tight_braces")
+# What `escaped_tight_braces` is made of: the same without the backslashes that it takes away.
+_WRITTEN_TIGHT = re.compile(_ESCAPED_TIGHT.pattern.replace(r"\\(\\*", r"(\\*"))
 _HOW = message("braces")
 
 
@@ -27,40 +30,49 @@ class TwoTexts(NamedTuple):
 def two_texts(text: str, known: Container[str]) -> TwoTexts | None:
     """The two texts that a text with braces stands for; None: it is one text.
 
-    `known` are the words of a model. One that reads braces and bars as words, as models of program
-    code do, is given them as they are; where it knows braces alone, those that stand by themselves
-    are words.
+    `known` are the words of a model. Of one that reads braces and bars, as models of letters and of
+    program code do, only those with one bar and no blank beside them, `{is|are}`, are alternatives,
+    and all others words; where it knows braces alone, those that stand by themselves are words.
     """
-    if not _BRACE.search(text) or _reads_braces(known):
+    if not _BRACE.search(text):
         return None
+    reads = _reads_braces(known)
     sides, end = ["", ""], 0
-    for match in _BRACES.finditer(text):
-        if _is_words(match[0], known):
+    for match in (_TIGHT if reads else _BRACES).finditer(text):
+        if not reads and _is_words(match[0], known):
             continue
         between = text[end : match.start()]
-        _refuse_strays(between, known)
+        if not reads:
+            _refuse_strays(between, known)
         for k, alternative in enumerate(_alternatives(match[0])):
             sides[k] = _joined(_joined(sides[k], between), alternative)
         end = match.end()
-    _refuse_strays(text[end:], known)
+    if not reads:
+        _refuse_strays(text[end:], known)
     return TwoTexts(*(_joined(side, text[end:]) for side in sides)) if end else None
 
 
 def _reads_braces(known: Container[str]) -> bool:
-    """Whether braces and bars are words of a model, so that no text stands for two."""
+    """Whether braces and bars are words of a model, so that most of them are its own."""
     return "{" in known and "|" in known
 
 
 def escaped(text: str, known: Container[str]) -> str:
     """A text as it is written where `two_texts` reads it, with braces that are its own."""
-    braces = re.search(r"[{}]", text)
-    return re.sub(r"[{}]", r"\\\g<0>", text) if braces and not _reads_braces(known) else text
+    if not re.search(r"[{}]", text):
+        return text
+    if _reads_braces(known):
+        return _WRITTEN_TIGHT.sub(r"\\\1\2\\\3", text)
+    return re.sub(r"[{}]", r"\\\g<0>", text)
 
 
 def plain(text: str, known: Container[str]) -> str:
     """What a single text says: its braces without the backslashes before them."""
-    braces = _ESCAPED.search(text)
-    return _ESCAPED.sub(r"\1", text) if braces and not _reads_braces(known) else text
+    if not _ESCAPED.search(text):
+        return text
+    if _reads_braces(known):
+        return _ESCAPED_TIGHT.sub(r"\1\2\3", text)
+    return _ESCAPED.sub(r"\1", text)
 
 
 def _is_words(braces: str, known: Container[str]) -> bool:

@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt, Le
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count
 from rnnlens.base.schema import sent
-from rnnlens.reading.encoding import Rule
+from rnnlens.labels.colours import Rule
 
 Share = Annotated[float, Ge(0), Le(1)]  # a probability, or how many of how many
 Bits = Annotated[float, Ge(0)]

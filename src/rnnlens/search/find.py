@@ -16,9 +16,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
 from rnnlens.base.intervals import Interval, Resamples, interval
 from rnnlens.base.tables import csv_text, data_frame
-from rnnlens.reading.encoding import Palette, faded
 from rnnlens.reading.links import link
-from rnnlens.reading.subject import PAPER, Subject
 from rnnlens.search import language, sql
 from rnnlens.search.answers import (
     Corpus,
@@ -38,6 +36,9 @@ from rnnlens.search.store import Deadline, Index, index_of
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from rnnlens.reading.encoding import Palette
+    from rnnlens.reading.subject import Subject
 
 LIMIT = 1000  # answers that are given, unless others are asked for
 SURE = 200  # lines of counts that intervals are told of
@@ -223,7 +224,9 @@ class CorpusPage:
     answers a few at a time.
     """
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: "Subject") -> None:
+        from rnnlens.reading.subject import PAPER
+
         self.subject, self.index = subject, index_of(subject)
         contents = self.index.contents
         palette = subject.palettes_for(contents.semantic).get(contents.palette)
@@ -326,6 +329,8 @@ class CorpusPage:
         )
 
     def _colours(self, groups: list[str], shares: list[float]) -> list[str]:
+        from rnnlens.reading.encoding import faded
+
         numbers = [self.groups[group] for group in groups]
         return faded(self.palette.channels[numbers], np.array(shares))
 

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import damaged, sha256
+from rnnlens.base.files import damaged, regular_size, sha256
 from rnnlens.base.pace import checkpoint, elsewhere
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.probe.probes import Stack
@@ -63,7 +63,7 @@ class StoredStates:
     ) -> None:
         """`parts`: the states, where the index does not keep them."""
         self.index, self.kind, self.width = index, kind, width
-        self.parts = parts or list(pool().map(self._opened, index.manifest.parts))
+        self.parts = parts or [self._opened(part) for part in index.manifest.parts]
         self.ends = np.cumsum([part.rows for part in index.manifest.parts])
         self._tops: Tops | None = None
         self._lengths: list[Tensor] = []  # of the standardised states
@@ -73,11 +73,12 @@ class StoredStates:
         """A part's states, which stay on the disk until they are used, and their scales."""
         path = self.index.folder / part.states_file
         remedy = self.index.remedy
+        regular_size(path, remedy)
         try:
-            if sha256(path) != part.states:
-                raise damaged(path, "its SHA-256 is not the recorded one", remedy)
             with safe_open(path, framework="pt") as file:
                 names = set(file.keys())
+                if sha256(path) != part.states:  # what is no such file may be large, and is refused
+                    raise damaged(path, "its SHA-256 is not the recorded one", remedy)
                 states: Tensor = file.get_tensor(self.kind)
                 scale = f"{self.kind}/scale"
                 scales = file.get_tensor(scale) if scale in names else None
@@ -166,6 +167,7 @@ class StoredStates:
         few = np.dtype(np.uint16 if len(index.labels) <= 2**16 else np.int32)
         labels, shares = [], []
         for table in index.scan([*names, *numbers], deadline):
+            checkpoint()
             some = np.stack([table[name].fill_null(0).to_numpy() for name in names], 1)
             labels.append(some.astype(few))
             shares.append(np.stack([table[name].fill_null(0).to_numpy() for name in numbers], 1))

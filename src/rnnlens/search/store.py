@@ -18,9 +18,8 @@ from rnnlens.base.threads import pool
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import NUM
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.probe.probes import ProbesFile
+from rnnlens.probe.probes_file import ProbesFile
 from rnnlens.probe.semantics import base, of_model
-from rnnlens.reading.subject import Subject
 from rnnlens.reading.two_texts import escaped
 from rnnlens.run.folder import INDEX_MANIFEST, Run
 from rnnlens.search import sql
@@ -38,10 +37,12 @@ from rnnlens.search.index_files import (
     map_columns,
 )
 from rnnlens.search.language import Names
-from rnnlens.search.state_map import Axes, read_axes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from rnnlens.reading.subject import Subject
+    from rnnlens.search.state_map import Axes
 
 Extent = tuple[tuple[float, float], tuple[float, float]]  # along each component
 Sentence = tuple[tuple[str, ...], str]  # its words, and its text as a subject reads it
@@ -146,6 +147,20 @@ class Index:
                 self.folder / INDEX_MANIFEST, "its map is not of kinds that it has", self.remedy
             )
 
+    def _check_labels(self) -> None:
+        """Refuse another file of labels; one of another form before its bytes, which may be many,
+        are read.
+        """
+        labels = self.folder / LABELS
+        if not labels.is_file():
+            raise damaged(labels, "it is missing", self.remedy)
+        try:
+            arrow().parquet.read_metadata(labels)
+        except (OSError, ValueError, arrow().ArrowException) as error:
+            raise damaged(labels, one_line(error), self.remedy) from error
+        if sha256(labels) != self.manifest.labels:
+            raise damaged(labels, "its SHA-256 is not the recorded one", self.remedy)
+
     def check_files(self) -> None:
         """Refuse files that are missing, cut or changed, or have other rows and columns."""
         columns = column_types(self.contents)
@@ -167,11 +182,7 @@ class Index:
                 return "its SHA-256 is not the recorded one"
             return _footer_problem(path, part.rows, columns)
 
-        labels = self.folder / LABELS
-        if not labels.is_file():
-            raise damaged(labels, "it is missing", self.remedy)
-        if sha256(labels) != self.manifest.labels:
-            raise damaged(labels, "its SHA-256 is not the recorded one", self.remedy)
+        self._check_labels()
         for path, what in zip(self.paths, pool().map(problem, parts), strict=True):
             if what:
                 raise damaged(path, what, self.remedy)
@@ -216,8 +227,10 @@ class Index:
         return unknown, NUM if known.numbers else ""
 
     @cached_property
-    def axes(self) -> dict[str, Axes]:
+    def axes(self) -> "dict[str, Axes]":
         """The axes of the maps, by kind."""
+        from rnnlens.search.state_map import read_axes
+
         contents, sha = self.contents, self.manifest.map
         if not contents.map_kinds or sha is None:
             return {}
@@ -473,10 +486,10 @@ def _footer_problem(path: Path, rows: int, columns: dict[str, str]) -> str:
 
 
 _Stamp = tuple[str, int, int]  # a folder, when its index was made, and how large its manifest is
-_indexes: WeakKeyDictionary[Subject, tuple[_Stamp, Index]] = WeakKeyDictionary()
+_indexes: "WeakKeyDictionary[Subject, tuple[_Stamp, Index]]" = WeakKeyDictionary()
 
 
-def index_of(subject: Subject, folder: str | Path | None = None) -> Index:
+def index_of(subject: "Subject", folder: str | Path | None = None) -> Index:
     """The index of a subject's run, or one in another folder, opened once, and again where it was
     made anew.
     """

@@ -34,10 +34,11 @@ def grid(
     words: list[str], labels: tuple[str, ...] = ("said", "added", "told", "is")
 ) -> dict[str, Any]:
     """Every state has a colour of its own."""
-    columns = [
+    columns: list[dict[str, Any]] = [
         {"id": f"{kind}@-1" if back else kind, "kind": kind, "letter": kind[0], "back": back,
          "layer": layer, "reverse": False,
-         "name": "previous cell" if back else "long-term memory", "symbol": symbol, "shown": True}
+         "name": "previous cell" if back else "long-term memory", "symbol": symbol, "shown": True,
+         "sources": []}
         for kind, layer, back, symbol in KINDS
     ]  # fmt: skip
 

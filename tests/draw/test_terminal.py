@@ -30,10 +30,10 @@ KINDS = [  # id, layer, back, name
 
 def grid(words: list[str], labels: list[str], known: bool = True) -> dict[str, Any]:
     """A grid whose states name these labels, the most probable ever another one."""
-    columns = [
+    columns: list[dict[str, Any]] = [
         {"id": f"{kind}@-1" if back else kind, "kind": kind, "letter": kind[0], "back": back,
          "layer": layer, "reverse": False, "name": name, "symbol": kind[0], "equation": "",
-         "shown": True, "perplexity": None}
+         "shown": True, "perplexity": None, "sources": []}
         for kind, layer, back, name in KINDS
     ]  # fmt: skip
     names = list(GROUPS)

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ _BAR, _LINE, _BASELINE = "#56b4e9", "#d55e00", "#666666"
 _CUT = 4  # times the model's own perplexity: where bars are cut
 _SIDE_BY_SIDE, _UPRIGHT = 80, 24  # letters below all bars, and in a name set upright
 _LONGEST_NAME = 20  # letters of a label or kind
+_LONGEST_ROW = 40  # letters of the name of a row of squares
 _MOST_NAMED = 60  # labels at most that are named at the sides of a confusion matrix
 _MOST_COUNTED = 20  # labels at most whose shares are written into the squares
 _MOST_STEPS = 24  # columns of a reach at most whose shares are written into the squares
@@ -172,6 +175,50 @@ def write_reach(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         figure.colorbar(image, ax=axes, label="perplexity over unigram", pad=0.02)
+
+
+@dataclass(frozen=True)
+class Squares:
+    """A number for each row and column, to be drawn as squares."""
+
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float]]
+    usual: float = 0.0  # what is drawn white: where nothing is found
+
+
+def write_squares(panels: Sequence[Squares], path: Path) -> None:
+    """Draw tables of numbers below each other: the darker, the further from what is usual."""
+    check_matplotlib()
+    wide = max(len(one.columns) for one in panels)
+    tall = [0.75 + 0.2 * len(one.rows) for one in panels]
+    with _chart(path, min(14.0, 3.0 + 0.36 * wide), min(60.0, sum(tall)), 8) as figure:
+        every = figure.subplots(len(panels), 1, squeeze=False, height_ratios=tall)[:, 0]
+        for axes, one in zip(every, panels, strict=True):
+            reach = max(1 - one.usual, one.usual)
+            axes.imshow(one.values, cmap="PuOr", vmin=one.usual - reach, vmax=one.usual + reach,
+                        aspect="auto")  # fmt: skip
+            values = [[float(value) for value in row] for row in one.values]
+            _write_squares(axes, values, _two_digits, partial(_is_far, one.usual, 0.55 * reach))
+            names = [clip(name, _LONGEST_ROW) for name in one.rows]
+            axes.set_yticks(range(len(names)), names, parse_math=False)
+            kinds = [clip(name, _LONGEST_NAME) for name in one.columns]
+            axes.set_xticks(range(len(kinds)), kinds, parse_math=False)
+            axes.set_title(one.title, loc="left", parse_math=False, fontsize=8)
+            axes.tick_params(length=0)
+            axes.spines[:].set_visible(False)
+
+
+def _is_far(usual: float, least: float, value: float) -> bool:
+    return abs(value - usual) > least
+
+
+def _two_digits(value: float) -> str:
+    """Nothing where there is no number."""
+    return (
+        "" if math.isnan(value) else f"{value + 0:.2f}".replace("-0.00", "0.00").replace("0.", ".")
+    )
 
 
 def _share_left(share: float) -> str:

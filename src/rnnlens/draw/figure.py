@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.pace import checkpoint
 from rnnlens.base.rules import colour
+from rnnlens.draw.columns import chosen_columns
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
     OUTSIDE,
@@ -25,17 +26,17 @@ from rnnlens.draw.look import (
     Look,
     bits_at,
     bracketed,
-    chosen_columns,
     chosen_rows,
     has_outside,
     has_rivals,
     has_silent,
     paleness,
     pinned_states,
+    sections,
 )
 from rnnlens.draw.pen import SMALL, Pen, check_matplotlib, fonts, mixed
 from rnnlens.draw.printable import bar_length, name_of, printable, short_percent
-from rnnlens.draw.terminal import parted_lines
+from rnnlens.draw.terminal import attention_lines, parted_lines
 from rnnlens.model.kinds import PREDICTION
 
 if TYPE_CHECKING:
@@ -166,19 +167,22 @@ class _Layout:
         words = {(word["text"], word["unknown"]) for word in grid["words"]}
         longest = max(pen.width(self._shown(*word), _SIZE, **_face(word[1])) for word in words)
         self.left = _EDGE + self.numbers + longest + 8
-        layers = len({column["layer"] for column in self.described})
+        self.sections = sections(grid, self.columns)
+        layers = max(len({self.grid["columns"][k]["layer"] for k in some})
+                     for _, some in self.sections)  # fmt: skip
+        self.across = max(len(some) for _, some in self.sections)
         self.fixed = self.left + (layers - 1) * _GAP + _EDGE
         self.scale_of = FollowedScale.of(followed, self.columns) if followed else None
         self.pitch = _pitch(look, followed is not None)
         self.cell = self._cell()
-        self.width = max(self.fixed + self.cell * len(self.described), _NARROWEST)
+        self.width = max(self.fixed + self.cell * self.across, _NARROWEST)
         self.scale = look.width * 72 / self.width if look.width else 1.0
         self.height = 0.0
 
     def _labels(self) -> set[str]:
         """What every label that will be drawn is called."""
         states = (row[k] for row in self.grid["rows"] for k in self.columns)
-        labels = {label for state in states for label, _ in state["top"][: self.bars]}
+        labels = {label for state in states if state for label, _ in state["top"][: self.bars]}
         return {name_of(label, self.grid) or label for label in labels}
 
     def _characters(self) -> set[str]:
@@ -202,7 +206,7 @@ class _Layout:
         label = min(max(needed + 2 * _INSET, _NARROWEST_LABEL), _WIDEST_LABEL)
         if not self.look.width:
             return beside + label + (0 if self.scale_of else _VALUE)
-        leaves = (self.look.width * 72 - self.fixed) / len(self.described) - beside
+        leaves = (self.look.width * 72 - self.fixed) / self.across - beside
         self.values = leaves >= label + _VALUE
         return beside + max(leaves, _NARROWEST_LABEL)
 
@@ -226,13 +230,24 @@ class _Layout:
             followed = self.pen.clipped(self.scale_of.title, self.width - 2 * _EDGE)
             self.pen.text(_EDGE, y + SMALL, followed, color=_GREY)
             y += SMALL + 8
+        for rows, columns in self.sections:
+            self.columns = columns
+            self.described = [self.grid["columns"][k] for k in columns]
+            y = self._section(y, rows)
+        if self.look.key:
+            y = self._key(y + 6, _EDGE, self.width - _EDGE)
+        self.height = y + _EDGE
+
+    def _section(self, y: float, rows: Iterable[int]) -> float:
+        """Some rows, with the columns that have states in them, below their headings."""
         top = y
         y = self._headings(y)
-        for row, word in enumerate(self.grid["words"]):
-            self._word(y, row, word)
+        for row in rows:
+            self._word(y, row, self.grid["words"][row])
             for x, k in zip(self._lefts(), self.columns, strict=True):
                 checkpoint()
-                self._state(x, y, row, k)
+                if self.grid["rows"][row][k]:
+                    self._state(x, y, row, k)
                 if (row, k) in self.pins:
                     self._ring(x, y)
             y += self.pitch
@@ -240,9 +255,7 @@ class _Layout:
         for x, last, column in pairs:
             if last and last["layer"] != column["layer"]:
                 self.pen.box(x - _GAP / 2 - 1.5, top, 0.01, y - top - 2, _RULE)
-        if self.look.key:
-            y = self._key(y + 6, _EDGE, self.width - _EDGE)
-        self.height = y + _EDGE
+        return y
 
     def _lefts(self) -> Iterable[float]:
         """The left edges of the columns."""
@@ -304,15 +317,28 @@ class _Layout:
         return self.pen.clipped(word, _LONGEST_WORD, _SIZE, **_face(unknown))
 
     def _word(self, y: float, row: int, word: Mapping[str, Any]) -> None:
-        """The word read, underlined in its group's colour."""
+        """The word read, underlined in its group's colour, where words have one."""
         pen, right = self.pen, self.left - 8
         base = y + (self.pitch - 6 if not self.compact else 10) / 2 + _SIZE * 0.32
         pen.text(_EDGE, base, str(word.get("number", row + 1)), color=_GREY, size=_NUMBER)
         shown, face = self._shown(word["text"], word["unknown"]), _face(word["unknown"])
         pen.text(right, base, shown, _SIZE, ha="right", **face)
-        wide = pen.width(shown, _SIZE, **face)
-        under = 1.6 if self.compact else 2.6
-        pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][word["group"]])
+        self._bracket(y, base, word.get("piece", ""))
+        wide, group = pen.width(shown, _SIZE, **face), word["group"]
+        if group is not None:
+            under = 1.6 if self.compact else 2.6
+            pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][group])
+
+    def _bracket(self, y: float, base: float, piece: str) -> None:
+        """A part of what joins the pieces of one word, from the first to the last."""
+        if piece not in ("first", "inner", "last") or self.grid.get("lines"):
+            return
+        x, middle = self.left - 5.5, base - _SIZE * 0.3
+        top = middle if piece == "first" else y
+        bottom = middle if piece == "last" else y + self.pitch
+        self.pen.box(x, top, 0.6, bottom - top, _GREY)
+        if piece != "inner":
+            self.pen.box(x - 2, middle - 0.3, 2, 0.6, _GREY)
 
     def _ring(self, x: float, y: float) -> None:
         """Around a whole state."""
@@ -415,7 +441,7 @@ class _Layout:
         )  # of numbers, the bins alone
         yield from ((name.lower(), groups[name]) for name in names if name in groups)
         yield f"faded = {paleness(grid)}", ""
-        yield from ((line, "") for line in parted_lines(grid))
+        yield from ((line, "") for line in (*parted_lines(grid), *attention_lines(grid)))
         if not (self.compact or self.scale_of or grid.get("scale")):
             yield "bar = √probability" + (", numbers in %" if self.values else ""), ""
         if has_outside(grid):

@@ -28,7 +28,7 @@ class FollowedScale:
         """On a scale that holds all states of these columns."""
         is_odds, rows = bool(followed["against"]), followed["rows"]
         shown = list(columns)
-        most = max((abs(row[k]) for row in rows for k in shown), default=0.0)
+        most = max((abs(row[k] or 0.0) for row in rows for k in shown if row), default=0.0)
         full = math.log(_round_up(math.exp(most), 2, 1000)) if is_odds else _round_up(most, 0.01, 1)
         whole = f"{math.exp(full):.0f}:1" if is_odds else percent(full)
         title = followed_title(followed["labels"], followed["against"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.kinds import JOINED, PREDICTION
+from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.semantics import base, shift
 
 MOST_BARS = 20
@@ -22,8 +22,8 @@ Grid = Mapping[str, Any]  # a grid as JSON has it, or what is followed through o
 class Look:
     """How a grid is to look."""
 
-    #: Ids of columns, "layer2" for a whole layer, "all" or "outputs"; None: all but gates and
-    #: candidates.
+    #: Ids of columns, "layer2" for a whole layer, "h" for the h of every layer, "all", "outputs" or
+    #: "default": all but gates and candidates, and of many columns the outputs; None: default.
     kinds: str | Sequence[str] | None = None
     rows: str = ""  #: Such as "7-8" or "2,5-": by the numbers that are drawn; all without it.
     bars: int | None = None  #: Labels of each state; None: 3, in a terminal 1.
@@ -64,43 +64,6 @@ def changed_look(look: Look | None, changes: Mapping[str, Any]) -> Look:
     new = replace(look or Look(), **changes)
     new.check()
     return new
-
-
-def chosen_columns(
-    columns: Sequence[Mapping[str, Any]], kinds: str | Sequence[str] | None
-) -> list[int]:
-    """Which columns to draw, in the grid's order."""
-    if kinds is None:
-        return [k for k, column in enumerate(columns) if column["shown"]]
-    if kinds == "all":
-        return list(range(len(columns)))
-    if kinds == "outputs":  # of every layer, in both directions unless these are joined
-        last = {(column["layer"], column["reverse"]): k for k, column in enumerate(columns)}
-        joined = {column["layer"] for column in columns if column["letter"] == JOINED}
-        return sorted(k for (layer, back), k in last.items() if not (back and layer in joined))
-    given = kinds.split(",") if isinstance(kinds, str) else kinds
-    wanted = [kind.strip() for kind in given if kind.strip()]
-    known = {column["id"]: [k] for k, column in enumerate(columns)}
-    layers = {name: chosen_columns(columns, name) for name in ("all", "outputs")} | _layers(columns)
-    for kind in wanted:
-        if kind not in known and kind not in layers:
-            raise RnnlensError(
-                f"the run has no kind {kind!r}; it has {', '.join(known)}; or give "
-                f"{', '.join(layers)}"
-            )
-    if not wanted:
-        raise RnnlensError(f"no kinds are named; the run has {', '.join(known)}")
-    return sorted({k for kind in wanted for k in (known | layers)[kind]})
-
-
-def _layers(columns: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """Every layer of the network by name, with its columns; input and prediction are none."""
-    last = last_layer(columns)
-    layers: dict[str, list[int]] = {}
-    for k, column in enumerate(columns):
-        if 0 < column["layer"] < last:
-            layers.setdefault(f"layer{column['layer']}", []).append(k)
-    return layers
 
 
 def chosen_rows(grid: Grid, rows: str, followed: Grid | None = None) -> tuple[Grid, Grid | None]:
@@ -189,6 +152,21 @@ def partings(grid: Grid) -> Iterator[tuple[int, list[tuple[str, float | None]]]]
             yield row, [(word, p) for word, p in words if word]
 
 
+def sections(grid: Grid, columns: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """The rows and columns that are drawn together: of a pair its source, and below it its target,
+    each with the columns that have states there.
+    """
+    if not grid.get("pairs"):
+        return [(list(range(len(grid["words"]))), list(columns))]
+    of_source = {column for pair in grid["pairs"] for column in pair["columns"]}
+    every = []
+    for side in (True, False):
+        mine = [k for k in columns if (grid["columns"][k]["id"] in of_source) is side]
+        rows = [row for row, states in enumerate(grid["rows"]) if any(states[k] for k in mine)]
+        every += [(rows, mine)] if rows else []
+    return every
+
+
 def bits_at(grid: Grid, row: int, column: int) -> float:
     """How far a state lies from the one it is compared with; 0 where there is none."""
     changes = grid["changes"][row] if grid.get("lines") and grid.get("changes") else []
@@ -202,7 +180,8 @@ def asked_for(grid: Mapping[str, Any]) -> str:
     name, steps = base(semantic), shift(semantic)
     names = {"output": f"next {own}" if follows else own, "input": "word just read"}
     later = f", {abs(steps)} {'later' if steps > 0 else 'earlier'}" if steps else ""
-    return f"the {names.get(name, name)}{later}"
+    source = " of the target; in the source, any of its words" if grid.get("pairs") else ""
+    return f"the {names.get(name, name)}{later}{source}"
 
 
 TWO_LEAD = "two groups within .05"
@@ -236,9 +215,3 @@ def paleness(grid: Mapping[str, Any]) -> str:
     if grid.get("several"):
         return "less probable"
     return "less sure of its label" if grid.get("alone") else "groups mixed"
-
-
-def last_layer(columns: Sequence[Mapping[str, Any]]) -> int:
-    """The layer of the model's own prediction, or the one where it would be."""
-    last = max(int(column["layer"]) for column in columns)
-    return last if any(column["letter"] == PREDICTION for column in columns) else last + 1

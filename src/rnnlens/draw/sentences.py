@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from rnnlens.draw.printable import clip, padded, printable, width_of
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.search.disagreement import LEAST_WORDS
 
 if TYPE_CHECKING:
     from rnnlens.search.disagreement import DisagreedSentence, Disagreement
@@ -42,6 +41,8 @@ def _title(disagreement: "Disagreement") -> str:
 
 def notes_of(disagreement: "Disagreement") -> tuple[str, ...]:
     """What is not compared or not listed."""
+    from rnnlens.search.disagreement import LEAST_WORDS
+
     short = disagreement.short()
     left_out = f"{short:,} sentences of fewer than {LEAST_WORDS} words are compared and not listed"
     return (*disagreement.notes, *((left_out,) if short else ()))

@@ -6,6 +6,7 @@ from functools import cache
 from itertools import groupby, product
 from typing import Any
 
+from rnnlens.draw.columns import chosen_columns, last_layer
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
     OUTSIDE,
@@ -16,14 +17,13 @@ from rnnlens.draw.look import (
     asked_for,
     bits_at,
     bracketed,
-    chosen_columns,
     chosen_rows,
     has_outside,
     has_rivals,
     has_silent,
-    last_layer,
     paleness,
     partings,
+    sections,
 )
 from rnnlens.draw.pen import mixed
 from rnnlens.draw.printable import (
@@ -49,6 +49,7 @@ _FORMS = ((12, 4), (12, 0), (7, 0))  # widths of a label and its bar, the best f
 _VOID, _OUTSIDE, _SILENT = "nothing read", "outside", "says nothing"
 _WIDEST_WORD = 18  # columns
 _CUBE = (0, 95, 135, 175, 215, 255)  # levels of a channel among the 256 colours
+_ATTENDED = 3  # words of a source that a line names
 _BLOCK, _ALONE = 2, 3  # width of a rectangle beside labels, and on its own
 
 
@@ -103,6 +104,7 @@ class _Screen:
     ) -> None:
         self.grid, self.width = bracketed(grid), width
         self.columns = chosen_columns(grid["columns"], look.kinds)
+        self.sections = sections(grid, self.columns)
         self.letters = _letters(grid["groups"])
         self.scale = FollowedScale.of(followed, self.columns) if followed else None
         longest = max((width_of(printable(_shown(word))) for word in self.grid["words"]), default=1)
@@ -117,13 +119,13 @@ class _Screen:
         if look.compact:
             return alone
         states = (row[k] for row in self.grid["rows"] for k in self.columns)
-        labels = (label for state in states for label, _ in state["top"][:bars])
+        labels = (label for state in states if state for label, _ in state["top"][:bars])
         longest = max((width_of(self._called(label, colours)) for label in labels), default=1)
         forms = [
             _Cells(colours, bars, min(label, max(longest, 7)), bar, not look.symbols)
             for label, bar in _FORMS
         ]
-        side_by_side = [self.columns]
+        side_by_side = [max((columns for _, columns in self.sections), key=len)]
         if look.density == "bars":  # else in panels: of whole layers, or of what fits
             side_by_side += [max(self._layers(self.columns), key=len), self.columns[:1]]
         for widest in side_by_side:
@@ -138,14 +140,17 @@ class _Screen:
         above = [title, *notes, *([self.scale.title] if self.scale else [])]
         lines = [*(clip(line, self.width) for line in above), ""]
         several = self.cells.lines > 1
-        for panel in self._panels():
+        for rows, panel in self._panels():
             lines += self._headings(panel)
-            for row, word in enumerate(self.grid["words"]):
-                heads = [self._word(word)] + [" " * self.margin] * (self.cells.lines - 1)
+            for row in rows:
+                word = self.grid["words"][row]
+                goes_on = word.get("piece") in ("first", "inner") and not self.grid.get("lines")
+                below = " " * (self.margin - 1) + ("│" if goes_on else " ")
+                heads = [self._word(word), *[below] * (self.cells.lines - 1)]
                 for line, head in enumerate(heads):
                     states = [self._block(row, k) + self._beside(row, k, line) for k in panel]
                     lines.append(head + self._joined(panel, states))
-                lines += [""] if several else []
+                lines += [below.rstrip()] if several else []
             lines += [] if several else [""]
         return lines + self._legend()
 
@@ -160,10 +165,15 @@ class _Screen:
         layers = len({self._layer(k) for k in columns})
         return len(columns) * (cells.width + 1) + max(0, layers - 1) - 1
 
-    def _panels(self) -> list[list[int]]:
-        """Columns that stand side by side: whole layers where they fit."""
+    def _panels(self) -> Iterator[tuple[list[int], list[int]]]:
+        """Rows, and columns that stand side by side in them."""
+        for rows, columns in self.sections:
+            yield from ((rows, panel) for panel in self._side_by_side(columns))
+
+    def _side_by_side(self, columns: Sequence[int]) -> list[list[int]]:
+        """Whole layers where they fit."""
         panels: list[list[int]] = []
-        for layer in self._layers(self.columns):
+        for layer in self._layers(columns):
             if panels and self._extent([*panels[-1], *layer], self.cells) <= self.room:
                 panels[-1] += layer
                 continue
@@ -198,13 +208,17 @@ class _Screen:
         return [" " * self.margin + line for line in lines]
 
     def _word(self, word: Mapping[str, Any]) -> str:
-        shown, group = clip(_shown(word), self.margin - 2), self.grid["groups"][word["group"]]
-        mark = self.cells.ink("▌", group) if self.cells.colours else " "
-        return " " * (self.margin - 2 - width_of(shown)) + shown + mark + " "
+        shown, group = clip(_shown(word), self.margin - 2), word["group"]
+        inked = group is not None and self.cells.colours
+        mark = self.cells.ink("▌", self.grid["groups"][group]) if inked else " "
+        bracket = "" if self.grid.get("lines") else _PIECES.get(word.get("piece", ""), "")
+        return " " * (self.margin - 2 - width_of(shown)) + shown + mark + (bracket or " ")
 
     def _block(self, row: int, column: int) -> str:
         """The rectangle of a state; without colours a letter and a shade."""
         state, wide = self.grid["rows"][row][column], _BLOCK if self.cells.lines else _ALONE
+        if state is None:  # of a pair, one step back of its first word
+            return " " * wide
         if state["unread"] or state.get("outside"):
             return ("╱" if state["unread"] else "╳") * wide
         if self.grid["columns"][column].get("silent"):
@@ -223,8 +237,8 @@ class _Screen:
     def _beside(self, row: int, column: int, line: int) -> str:
         """What stands beside a rectangle: what is followed, or one of the most probable labels."""
         cells, state = self.cells, self.grid["rows"][row][column]
-        if not cells.lines:
-            return ""
+        if not cells.lines or state is None:
+            return " " * (cells.width - _BLOCK) if cells.lines else ""
         silent = self.grid["columns"][column].get("silent")
         if state["unread"] or ((state.get("outside") or silent) and not self.scale):
             told = _VOID if state["unread"] else _OUTSIDE if state.get("outside") else _SILENT
@@ -303,6 +317,25 @@ def parted_lines(grid: Grid) -> list[str]:
     ]  # fmt: skip
 
 
+# What joins the pieces of one word, beside them.
+_PIECES = {"first": "┐", "inner": "│", "last": "┘"}
+
+
+def attention_lines(grid: Grid) -> list[str]:
+    """Where a decoder has attention: how much of it each word of the target has for words of the
+    source, the largest first.
+    """
+    pairs = grid.get("pairs") or []
+    if len(pairs) != 1 or not pairs[0]["attention"] or grid.get("count"):
+        return []
+    pair, words = pairs[0], [printable(word["text"]) for word in grid["words"]]
+    lines = [f"attention ({pair['attention']}) over {pair['source']} words of the source, no cause"]
+    for row, links in enumerate(pair["links"], pair["source"]):
+        said = ", ".join(f"{words[at]} {percent(weight)}" for at, weight in links[:_ATTENDED])
+        lines.append(f"after {words[row]}: {said}")
+    return lines
+
+
 def changed_lines(grid: Grid) -> list[str]:
     """What the prediction was and is after each word, and how far apart these are; of two that are
     compared, the edits alone, as their lines tell how far apart they are.
@@ -315,6 +348,8 @@ def changed_lines(grid: Grid) -> list[str]:
     margin = min(_WIDEST_WORD, max(width_of(printable(word["text"])) for word in grid["words"]))
     lines = [edited, "the prediction before, and now: bits between them"]
     for word, states, changes in zip(grid["words"], grid["rows"], grid["changes"], strict=True):
+        if states[-1] is None:  # a word of a source
+            continue
         change, (label, now) = changes[-1], states[-1]["top"][0]
         shown = clip(printable(word["text"]), margin)
         was = f"{printable(change['before'][0])} {percent(change['before'][1])}"

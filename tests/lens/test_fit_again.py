@@ -70,7 +70,7 @@ def test_a_run_of_before_says_nothing_of_it(tmp_path):
     record = contents(path)
     assert record.pop("settings") == {
         "kinds": [], "exclude": [], "batch_first": None, "functions": [], "mark": None,
-        "letters": False,
+        "letters": False, "pattern": "",
     }  # fmt: skip
     path.write_text(json.dumps(record))
     equal(rnnlens.load(tmp_path / "run", model=module)("c d"), lens("c d"))

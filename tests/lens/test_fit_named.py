@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 import torch
+from tests.letters import WORDS, V, batches
 from tests.stranger_modules import MAKERS, Seq2seq
+from torch import Tensor, nn
 
 import rnnlens
 from rnnlens.adapter import Adapter
@@ -74,3 +76,69 @@ def test_the_words_that_wrote_a_decoders_state():
     written = lens("c d e a")["decoder.h1"][2].written_by("a", against="b")
     assert len(written.without) == 4
     assert written.note  # it begins with a state of the encoder's
+
+
+@pytest.mark.slow
+def test_a_kind_of_another_shape_is_edited_in_the_tensors_own(tmp_path):
+    torch.manual_seed(0)
+    case = MAKERS["one_of_several_heads"]()
+    lens = rnnlens.fit(case.module, case.data, case.labels, epochs=0, **case.options)
+    lens.save(tmp_path / "run")
+    again = rnnlens.load(tmp_path / "run", model=case.module)
+
+    def zero(_module: Any, _args: Any, output: Any) -> Any:
+        output = output.clone()
+        output[:, 1, 2] = 0  # head 1 at timestep 2
+        return output
+
+    hook = case.module.recurrence.register_forward_hook(zero)  # type: ignore[union-attr]
+    with torch.no_grad():
+        expected = case.module.eval()(torch.tensor([[3, 4, 5, 1]])).softmax(-1)[0].numpy()
+    hook.remove()
+    for one in (lens, again):
+        assert "recurrence.h1" in one.kinds
+        edited = one("c d e a", edits=["recurrence.h1@3=0"])
+        assert edited["recurrence.h1"][2].vector().shape == (3,)
+        for row in range(4):
+            assert abs(edited["y"][row].distribution() - expected[row]).max() < 1e-5
+
+
+def test_of_arrays_side_by_side_each_is_edited_by_its_own_name():
+    torch.manual_seed(0)
+    model = TwoArrays()
+    options: dict[str, Any] = {"kinds": ["layer", "layer[1]"], "inputs": WORDS, "epochs": 0}
+    lens = rnnlens.fit(model, batches(), WORDS, **options)
+    assert [kind for kind in lens.kinds if kind.startswith("layer")] == ["layer", "layer[1]"]
+    edit = rnnlens.Edit("layer[1]", 2, zero=True)
+    assert str(edit) == "layer[1][]@3=0"
+    with torch.no_grad():
+        h, c = model.layer(model.embedding(torch.tensor([[3, 4, 5, 1]])))
+        c[0, 2] = 0
+        y = model.readout(h * c)[0].softmax(-1).numpy()
+    for one in (edit, "layer[1][]@3=0"):
+        grid = lens("c d e a", edits=[one])
+        assert max(abs(grid["y"][row].distribution() - y[row]).max() for row in range(4)) < 1e-5
+    with pytest.raises(RnnlensError, match=r"write layer\[1\]\[\] for the kind, layer\[1,1\] for"):
+        lens("c d e a", edits=["layer[1]@3=0"])
+    assert lens("c d e a", edits=["layer[1,1]@3=0"])["layer"][2].vector()[1] == 0
+
+
+class Both(nn.Module):
+    """Gives two arrays of states."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = nn.Linear(6, 8), nn.Linear(6, 8)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.one(x).cumsum(1).tanh(), self.other(x).tanh()
+
+
+class TwoArrays(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.layer, self.readout = nn.Embedding(V, 6), Both(), nn.Linear(8, V)
+
+    def forward(self, words: Tensor) -> Any:
+        h, c = self.layer(self.embedding(words))
+        return self.readout(h * c)

@@ -24,7 +24,7 @@ def chance(seed: int) -> list[tuple[Tensor, Tensor]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("probe", ["linear", "shared"])
-@pytest.mark.parametrize("epochs", [1, 8])
+@pytest.mark.parametrize("epochs", [0, 1, 8])
 def test_no_probe_is_worse_than_the_frequencies(probe, epochs):
     torch.manual_seed(0)
     lens = rnnlens.fit(

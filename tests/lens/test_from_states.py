@@ -119,7 +119,6 @@ def test_compare_follow_and_turns(lens):
         ),
         (lambda lens: lens.evaluate(used=True), "what is used of a state needs a network"),
         (lambda lens: lens.evaluate(["a cat"]), "leave data out"),
-        (lambda lens: lens.publish("lens.html"), "is of recorded states, and a published page"),
     ],
 )
 def test_what_needs_a_network_says_so(lens, ask, said):

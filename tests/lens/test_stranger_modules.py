@@ -18,6 +18,8 @@ _SAMPLE = (
     "lstm", "padded_in_front", "begun_with_a_mark", "teacher_forcing_half", "complex_states",
     "last_logits_in_evaluation", "prepare_that_reverses", "writes_into_its_input", "sigmoid_heads",
     "batch_first_forgotten", "dropout_always_on", "padded_behind_both_ways", "padded_by_prepare",
+    "channels_before_timesteps", "each_of_heads_side_by_side", "a_shape_that_does_not_fit",
+    "logits_of_each_against_the_rest", "a_list_of_timesteps", "pads_inside_of_forward",
     "lazy", "one_hot_targets", "labels_before_timesteps_as_many", "arrays_side_by_side",
 )  # fmt: skip
 

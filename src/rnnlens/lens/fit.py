@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rnnlens.adapter.batches import (
     features_of,
     words_of,
 )
+from rnnlens.adapter.pair_side import PairSide
 from rnnlens.adapter.stored import StoredModule
 from rnnlens.adapter.user_model import UserModel, names_of
 from rnnlens.base.errors import RnnlensError
@@ -73,9 +75,14 @@ def fit(
 
     - `inputs`: names of what the module reads, where these are others than the labels; `words`
       splits a text into them, and `prepare` turns their numbers into what the module is fed
+    - `tokenizer`: splits a text into pieces of words and names them, in place of both: one of the
+      libraries `tokenizers` and `transformers`, or the path of its tokenizer.json
     - `kinds`: further submodules to be read; `exclude`: recurrent parts that are not
     - `feed`: how a batch is given to the module; `logits`: picks the logits from what it returns
     - `batch_first`: which axis is time, where nothing tells; `ignore_index`
+    - `source`: of an encoder-decoder, the names of what the encoder reads; a text is then a pair,
+      `source => target`, and `prepare` is given the numbers of both; `attention`: the submodule
+      that computes it, where it is not found
     - `length`, `pad`: how many words are read each time, and what fills a shorter text up, where
       the batches do not show it
 
@@ -105,7 +112,18 @@ def fit(
                     for key, value in chosen.items()}  # fmt: skip
     name = name or type(model.adapter.module).__name__
     to_stderr(model.verified)
+    if model.unprobed:
+        to_stderr(_without_probes(model.unprobed))
     return Lens(Subject(name, session, palettes, probes), asdict(config))
+
+
+def _without_probes(unprobed: Mapping[str, int]) -> str:
+    """Which kinds have no probe, in one line."""
+    names = ", ".join(list(unprobed)[:8]) + (", ..." if len(unprobed) > 8 else "")
+    return (
+        f"without a probe, being too large for a linear one ({max(unprobed.values()):,} numbers): "
+        f"{names}. They can be looked at, edited and split over words."
+    )
 
 
 def _label_counts(user: UserModel, targets: Mapping[str, Sequence[str] | None]) -> dict[str, int]:
@@ -188,7 +206,8 @@ def _joined(names: list[str], session: Session) -> Iterator[str]:
     if session.text.mark is not None:
         names = names[1:]
     for typed in (names, names[1:]):
-        for text in (" ".join(typed), "".join(typed)):
+        written = session.text.written(session.text.encode(typed))
+        for text in (written, " ".join(typed), "".join(typed)):
             if text and [*session.words(text)] == names:
                 yield text
 
@@ -196,6 +215,8 @@ def _joined(names: list[str], session: Session) -> Iterator[str]:
 def _examples(model: StoredModule, session: Session, batch: Batch) -> list[str]:
     """Some sequences of a batch as texts, where a text is what its words come from."""
     axes = model.adapter.axes
+    if isinstance(session.text, PairSide):
+        return _pairs(model, session, session.text, batch)
     reads = features_of if model.record.features else words_of
     words = reads(batch.inputs, batch.targets)
     if words is None or not model.reads_texts(session.vocabulary) or axes is None:
@@ -209,16 +230,27 @@ def _examples(model: StoredModule, session: Session, batch: Batch) -> list[str]:
     for row, asked in zip(rows if rows.dim() > 1 else [rows], there.T, strict=True):
         read = row[: int(asked.nonzero().max()) + 1] if asked.any() else row[:0]
         names = _names(model, session.vocabulary.inputs, read)
-        if names:
-            texts += [text for text in _joined(names, session) if text not in texts][:1]
+        text = next(_joined(names, session), None) if names else None
+        if text is not None and text not in texts:
+            texts.append(text)
         if len(texts) == EXAMPLES:
             break
     return texts
 
 
+def _pairs(model: StoredModule, session: Session, side: PairSide, batch: Batch) -> list[str]:
+    """Some pairs of a batch as texts."""
+    if not model.reads_texts(session.vocabulary):
+        return []
+    texts = (side.typed(*pair) for pair in model.pairs(batch))
+    return list(islice(dict.fromkeys(text for text in texts if text), EXAMPLES))
+
+
 def _sequences(session: Session, batch: Batch, answers: Mapping[str, LabelSet]) -> list[str]:
     """Some sequences of a batch by their numbers, where none of them can be typed."""
     texts = list[str]()
+    if isinstance(session.text, PairSide):
+        return texts
     with suppress(RnnlensError):  # fewer than are wanted, or not such as can be read alone
         for row in range(EXAMPLES):
             texts.append(give(session, batch, row, None, answers))

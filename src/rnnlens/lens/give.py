@@ -7,10 +7,12 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.batches import OUTPUT, Batch
+from rnnlens.adapter.pair_side import PairSide
 from rnnlens.adapter.sequences import Given, Names, SequenceSide, picture_of, steps_of
 from rnnlens.adapter.stored import StoredModule
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model.lazy import at_hand
 from rnnlens.model.text import written_numbers
 from rnnlens.model.traceable import Trace
 from rnnlens.reading.session import Session
@@ -33,6 +35,8 @@ def give(
     `answers` are the labels of targets that are not the module's own.
     """
     side, model = session.text, session.model
+    if isinstance(side, PairSide) and isinstance(model, StoredModule):
+        return _typed(side, model, batch, row, answers)
     if not isinstance(side, SequenceSide) or not isinstance(model, StoredModule):
         raise RnnlensError(_TYPED)
     one, trace = model.alone(batch, row, answers)
@@ -47,12 +51,29 @@ def give(
     numbers = tuple(read[:, 0].tolist()) if read is not None and alone else ()
     picture = () if alone else picture_of(read)
     around = (first, count - last)
-    return side.sequences.give(Given(one.inputs, called, labels, picture, numbers, around))
+    text = side.sequences.give(Given(one.inputs, called, labels, picture, numbers, around))
+    if not any(around) and not model.record.source:
+        session.note(tuple(session.numbers(text, called)), model.own(trace))
+    return text
+
+
+def _typed(
+    side: PairSide, model: StoredModule, batch: Any, row: int, answers: Mapping[str, LabelSet]
+) -> str:
+    """A pair of a batch as a text."""
+    one, _ = model.alone(batch, row, answers)
+    text = next((side.typed(*pair) for pair in model.pairs(one)), "")
+    if not text:
+        raise RnnlensError(
+            "this pair of the batch cannot be typed: no text is split into just its words; call "
+            "the lens with source => target"
+        )
+    return text
 
 
 def _length(trace: Trace) -> int:
     """The steps of the only sequence of a trace."""
-    steps = len(next(reversed(trace.states.values())))
+    steps = len(next(reversed(at_hand(trace.states).values())))
     return steps if trace.lengths is None else min(steps, int(trace.lengths.max()))
 
 

@@ -20,7 +20,7 @@ from rnnlens.ask.ablation import RESAMPLED, ZERO, Ablated, ablated
 from rnnlens.ask.continuation import Continued, continuation
 from rnnlens.ask.decision import Decision, decision
 from rnnlens.ask.follow import Followed, follow_all
-from rnnlens.ask.grids import grid_of
+from rnnlens.ask.grids import drawn_columns, grid_of
 from rnnlens.ask.questions import names
 from rnnlens.ask.results import ByKind, Values
 from rnnlens.ask.stand_ins import DRAWS
@@ -28,6 +28,7 @@ from rnnlens.ask.turns import Turns, all_turns
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tables import data_frame
 from rnnlens.draw import figure
+from rnnlens.draw.columns import MANY
 from rnnlens.draw.look import Look, changed_look
 from rnnlens.lens.state import States
 from rnnlens.model.kinds import PREDICTION
@@ -35,7 +36,7 @@ from rnnlens.page import saved_page
 from rnnlens.reading.edits import Edit
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.reading import BLOCK, Reading
-from rnnlens.reading.two_texts import Beside, in_one
+from rnnlens.reading.two_texts import Beside, escaped, in_one
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +53,21 @@ class Drawn:
         """Everything that is drawn."""
         return grid_of(self._lines)
 
+    def part(self, kinds: str | Sequence[str] | None = None) -> dict[str, Any]:
+        """As `json`, but of a network of many layers the states of some columns alone are computed,
+        and others are None: those of `kinds`, as `save` takes them.
+        """
+        if "json" in vars(self) or len(self._lines.common.columns) <= MANY:
+            return self.json
+        columns = tuple(drawn_columns(self._lines, kinds))
+        if columns not in self._parts:
+            self._parts[columns] = grid_of(self._lines.showing(columns))
+        return self._parts[columns]
+
+    @cached_property
+    def _parts(self) -> dict[tuple[str, ...], dict[str, Any]]:
+        return {}
+
     def figure(
         self, look: Look | None = None, followed: Followed | None = None, **changes: Any
     ) -> "Figure":
@@ -60,8 +76,8 @@ class Drawn:
 
         >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
         """
-        some = followed.to_json() if followed else None
-        return figure.build(self.json, changed_look(look, changes), some)
+        some, new = followed.to_json() if followed else None, changed_look(look, changes)
+        return figure.build(self.part(new.kinds), new, some)
 
     def save(
         self,
@@ -76,14 +92,16 @@ class Drawn:
         `followed` is what `follow` gave, to be drawn instead of the bars.
         """
         some = followed.to_json() if followed else None
-        saved_page.save(self.json, Path(path), changed_look(look, changes), some)
+        new, ending = changed_look(look, changes), Path(path).suffix.lower()
+        drawn = self.part(new.kinds) if ending in figure.ENDINGS else self.json
+        saved_page.save(drawn, Path(path), new, some)
         return Path(path)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:  # noqa: ARG002
         """What a notebook shows: the live grid, and a table that stays."""
         from rnnlens.page.notebook import shown_grid
 
-        return shown_grid(self, self._lines, self.json)
+        return shown_grid(self, self._lines, self.part())
 
 
 class Grid(Drawn):
@@ -108,10 +126,11 @@ class Grid(Drawn):
         self.kinds = [column.id for column in reading.columns]  # with c1@-1 and y
         self.labels = reading.answers.names
         self.edits: tuple[Edit, ...] = reading.made_edits
-        self.json  # noqa: B018 - what cannot be drawn is refused here
+        self.part()  # what cannot be drawn is refused here
 
     def __getitem__(self, kind: str) -> States:
-        if kind not in self.kinds:
+        bare = [one.id for one in self.reading.subject.model.kinds if one.id not in self.kinds]
+        if kind not in (*self.kinds, *bare):
             raise RnnlensError(f"there is no kind {kind!r}; there is {', '.join(self.kinds)}")
         return States(self, kind)
 
@@ -120,6 +139,30 @@ class Grid(Drawn):
 
     def __len__(self) -> int:
         return len(self.words)
+
+    @property
+    def source(self) -> list[str]:
+        """Of a pair, the words of its source, which are the first rows; else none."""
+        return self.words[: self.reading.source]
+
+    @property
+    def target(self) -> list[str]:
+        """Of a pair, the words of its target, as the decoder reads them; else all words."""
+        return self.words[self.reading.source :]
+
+    @property
+    def generated(self) -> bool:
+        """Whether the network has written the target itself."""
+        return self.reading.subject.session.text.generated(self.text)
+
+    @cached_property
+    def attention(self) -> NDArray[np.float64] | None:
+        """Of a pair, how much each word of the target attends to each of the source, (T, S): rows
+        sum to 1. What it was used for is not said by it. None where there is no attention.
+        """
+        reading = self.reading
+        weights = reading.subject.session.attention(reading.ids, reading.edits)
+        return None if weights is None else weights.double().numpy()
 
     def follow(self, *labels: str, against: Sequence[str] = ()) -> Followed:
         """How probable labels are together in every state; exactly, over all labels.
@@ -211,11 +254,14 @@ class Grid(Drawn):
         return ablated(self.reading, kinds, at, ZERO)
 
     def to_numpy(self) -> dict[str, NDArray[np.float32]]:
-        """The states themselves: of every kind its units after each word, (T, H)."""
+        """The states themselves: of every kind its units after each word, (T, H); of a pair, after
+        each word of its side.
+        """
         session, reading = self.reading.subject.session, self.reading
         states = session.read(reading.ids, 0, len(reading.ids), reading.edits)[0]
-        return {c.id: states[c.id].float().numpy() for c in reading.columns
-                if c.id in states and c.id != PREDICTION}  # fmt: skip
+        rows = {c.id: reading.rows_of(c.id, 0, len(reading.ids)) for c in reading.columns}
+        return {c.id: states[c.id][rows[c.id].start : rows[c.id].stop].float().numpy()
+                for c in reading.columns if c.id in states and c.id != PREDICTION}  # fmt: skip
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for every state; needs pandas.
@@ -226,6 +272,8 @@ class Grid(Drawn):
         rows = []
         for step, states in enumerate(self.json["rows"]):
             for column, state in zip(self.json["columns"], states, strict=True):
+                if state is None:  # of a pair, a state of the other side
+                    continue
                 label, probability = state["top"][0]
                 wanted = state["wanted"] or (None, None, None)
                 rows.append(
@@ -240,7 +288,7 @@ class Grid(Drawn):
         return data_frame(rows)
 
     def __repr__(self) -> str:
-        title, edits = self.json["title"], ", ".join(map(str, self.edits))
+        title, edits = self.reading.subject.title, ", ".join(map(str, self.edits))
         edited = f", edited {edits[:60]}" if edits else ""
         return f"<grid of {len(self)} words x {len(self.kinds)} columns, {title}{edited}>"
 
@@ -300,7 +348,11 @@ class Comparison(Drawn, ByKind):
             for a, b in two.beside
         ]
         text = in_one(words)
-        if before.subject is after.subject and all(a == b for a, b in words):
+        if before.source or after.source:  # whose sign stands between words
+            text = f"{{{before.text}|{after.text}}}"
+        elif before.subject.session.text.pieces:  # which are no words between blanks
+            text = f"{{{escaped(before.text, ())}|{escaped(after.text, ())}}}"
+        elif before.subject is after.subject and all(a == b for a, b in words):
             text = f"{{{text}|{text}}}"  # which asks for one text beside itself
         lines = replace(two, text=text)
         bits = np.full((len(words), len(lines.columns)), np.nan)

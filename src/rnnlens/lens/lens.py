@@ -4,14 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rnnlens.adapter.pair_side import PairSide, joined
 from rnnlens.adapter.sequences import Names
 from rnnlens.ask.questions import names
 from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.saving import check_page
+from rnnlens.lab.laboratory import Lab
+from rnnlens.lab.laboratory import lab as in_lab
+from rnnlens.lab.suite import Suite
 from rnnlens.lens.give import give
 from rnnlens.lens.grid import Comparison, Grid
 from rnnlens.lens.save import save_lens
 from rnnlens.page.publish import live_page
-from rnnlens.page.publish.quantised import Precision
+from rnnlens.page.publish.precisions import Precision
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import Evaluation, evaluate_probes
 from rnnlens.probe.fitting import FitConfig
@@ -87,12 +92,18 @@ class Lens:
         semantic: str | None = None,
         palette: str | None = None,
         edits: Sequence[Edit | str] = (),
+        target: str | None = None,
     ) -> Grid:
         """What every state says while the network reads a text.
 
         `semantic` and `palette` are names; without them, the first of each that there is. `edits`
         change states on the way: `lens(text, edits=[rnnlens.Edit("l2", step=3, zero=True)])`.
+
+        Of an encoder-decoder a text is a pair, `lens("two three => 2 3")`, or a source with its
+        `target`: `lens("two three", target="2 3")`. Without a target the network writes it.
         """
+        if target is not None:
+            text = with_target(self.subject, text, target)
         given = (edits,) if isinstance(edits, Edit | str) else edits
         lines = Lines.of(self.subject, text, semantic, palette, given)
         if lines.are_two:
@@ -189,6 +200,26 @@ class Lens:
             subject.scores = Scores.of(evaluation)
         return evaluation
 
+    def lab(
+        self,
+        suite: str | Path | Suite,
+        *,
+        unknown: str = "leave",
+        published: str | Path | None = None,
+        most: int | None = None,
+        seed: int = 0,
+    ) -> Lab:
+        """How often the model finds the right one of two sentences more probable, and by what.
+
+        `suite` is a file of minimal pairs (BLiMP's JSON lines, SyntaxGym's JSON, templates), or one
+        that comes along: `lens.lab("agreement").accuracy`. Items with words that the model does not
+        know are left out, unless `unknown` is "keep"; `most` items are made of each template.
+        `published` is a file of other models' accuracies.
+        """
+        return in_lab(
+            self.subject, suite, unknown=unknown, published=published, most=most, seed=seed
+        )
+
     def _dataset(self, data: Iterable[Any] | Mapping[str, Iterable[Any]] | None) -> Dataset:
         """What is measured on: data by split, data alone, or the corpus of the run."""
         subject = self.subject
@@ -224,18 +255,22 @@ class Lens:
         note: str = "",
         text: str | None = None,
         story: str | Path | None = None,
+        texts: int | None = None,
     ) -> Path:
         """Write the live page as one file that reads whatever is typed, with no server.
 
         It has the probes for `semantics`, one or several, or all. `title` and `note` are
         yours, as plain text; `text` is what is read first. `story` is the name of a Markdown file:
         its prose stands beside the lens, and its links, such as `#text=we+stand&at=l2:2`, set it.
+
+        Of recorded states the page keeps some texts, `texts` of them or 12 MB, of which one is
+        chosen; it can neither read others nor change states.
         """
         place = Path(path)
-        live_page.check(place)
+        check_page(place)
         words = live_page.Words(title, note, text, None if story is None else Path(story))
         chosen = names(semantics)
-        live_page.published(self.subject, chosen, precision, words).write(place)
+        live_page.published(self.subject, chosen, precision, words, texts).write(place)
         return place
 
     def __repr__(self) -> str:
@@ -283,3 +318,12 @@ def compare(
 
 def _named(*given: object) -> str:
     return ", ".join(type(one).__name__ for one in given if one is not None)
+
+
+def with_target(subject: Subject, source: str, target: str) -> str:
+    """A source and a target as one text."""
+    if not isinstance(subject.session.text, PairSide):
+        raise RnnlensError(f"{subject.name} reads one text and no source; leave target= out")
+    if not isinstance(source, str) or not isinstance(target, str) or not target.strip():
+        raise RnnlensError("target= is empty or no str; leave it out to have it written")
+    return joined(source, target)

@@ -13,7 +13,8 @@ from rnnlens.model.traceable import Traceable
 from rnnlens.reading.session import Session
 from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import FILES, Run
-from rnnlens.run.run_files import COPYING, LONGEST_KEPT, TRAINED
+from rnnlens.run.record import COPYING, TRAINED
+from rnnlens.run.run_files import LONGEST_KEPT
 
 
 def save_lens(subject: Subject, path: Path, factory: str, fitted: Mapping[str, Any]) -> Run:
@@ -36,6 +37,7 @@ def save_lens(subject: Subject, path: Path, factory: str, fitted: Mapping[str, A
         raise RnnlensError("only a lens of rnnlens.fit or rnnlens.load can be saved")
     model, session = subject.model, subject.session
     model.check()
+    run.check_kept(model)
     if factory:  # better now than when it is needed
         examples = [session.example(text) for text in session.examples or ()]
         model = model.found_at(factory, session.vocabulary, examples)

@@ -14,6 +14,7 @@ from rnnlens.ask.written import Written, written_by
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import number_of
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.transition import Transition
 from rnnlens.reading.edits import Address
 from rnnlens.reading.reading import Reading
 from rnnlens.search.answers import Near, Nearness
@@ -27,9 +28,8 @@ class DrawnReading(Protocol):
 
     reading: Reading
 
-    @property
-    def json(self) -> Mapping[str, Any]:
-        """Everything that is drawn."""
+    def part(self, kinds: str | Sequence[str] | None) -> Mapping[str, Any]:
+        """What is drawn of some columns."""
 
 
 class State:
@@ -46,10 +46,22 @@ class State:
     def __init__(self, grid: DrawnReading, column: str, step: int) -> None:
         self.grid, self.column, self.step = grid, column, step
         self.reading = grid.reading
-        self._place = self.reading.column(column, step)
-        number = self.reading.columns.index(self._place)
-        self._drawn: Mapping[str, Any] = grid.json["rows"][step][number]
+        self._place = self.reading.place(column, step)
+        found = [k for k, one in enumerate(self.reading.columns) if one == self._place]
+        self._bare: Mapping[str, Any] = grid.part([column])["rows"][step][found[0]] if found else {}
         self._distribution: NDArray[np.float64] | None = None
+
+    @property
+    def _drawn(self) -> Mapping[str, Any]:
+        self._check_probe()
+        return self._bare
+
+    def _check_probe(self) -> None:
+        if not self._bare:
+            raise RnnlensError(
+                f"{self.column} has no probe, so that it says nothing of labels; its numbers are "
+                "its vector(), and edits of it are read by other kinds"
+            )
 
     @property
     def _labels(self) -> Sequence[str]:
@@ -104,6 +116,7 @@ class State:
 
     def distribution(self) -> NDArray[np.float64]:
         """The probability of every label, in the order of `grid.labels`."""
+        self._check_probe()
         if self._distribution is None:
             self._distribution = self.reading.probabilities(self.column, self.step).numpy()
         return self._distribution
@@ -134,6 +147,28 @@ class State:
         units: NDArray[np.float32] = self.reading.vector(self.column, self.step).numpy()
         return units
 
+    def half_life(self) -> NDArray[np.float32]:
+        """Of a memory: after how many steps half of it would be left, were every step like this
+        one, for each of its units or heads; infinite where nothing decays. What a delta rule
+        erases is left out, and so is the scale by the largest exponent in `a` of RWKV-4 and xLSTM,
+        whose decay is that of the gate.
+
+        >>> import rnnlens
+        >>> grid = rnnlens.load("english-news")("we stand in solidarity")
+        >>> grid["c2"][3].half_life().shape
+        (300,)
+        """
+        model, step = self.reading.subject.model, self.step - self._place.back
+        decay = model.decay(self._place.kind, lambda kind: self.reading.vector(kind, step))
+        if decay is None:
+            known = [kind.id for kind in model.kinds if kind.memory]
+            raise RnnlensError(
+                f"{self.column} is no memory, so that nothing of it decays; memories are "
+                f"{', '.join(known) or 'not to be had'}"
+            )
+        lives: NDArray[np.float32] = Transition(decay).half_life.numpy()
+        return lives
+
     def written_by(
         self,
         *labels: str,
@@ -158,6 +193,7 @@ class State:
         >>> max(zip(written.without, written.words))[1]
         'dogs'
         """
+        self._check_probe()
         return written_by(
             self.reading, self.column, self.step, labels, names(against), instead,
             self.distribution, stand_in=stand_in, draws=draws, seed=seed,
@@ -201,16 +237,25 @@ class State:
         return list(similar(self.reading, self._place, self.step, count, by, index).near)
 
     def __repr__(self) -> str:
+        if not self._bare:
+            return f"<{self.column} after {self.word!r}: {len(self.vector())} numbers, no probe>"
         top = ", ".join(f"{label} {p:.0%}" for label, p in self.top(3))
         return f"<{self.column} after {self.word!r}: {top}>"
 
 
 class States(Sequence[State]):
-    """All states of one kind, by timestep: a sequence of `State`."""
+    """All states of one kind, by timestep: a sequence of `State`.
+
+    Of a pair, a kind has those of its side: the first of `decoder.h1` is that of the target's first
+    word.
+    """
 
     def __init__(self, grid: DrawnReading, column: str) -> None:
         self.grid, self.column = grid, column
-        self._states = [State(grid, column, step) for step in range(len(grid.reading.words))]
+        reading = grid.reading
+        place = next((one for one in reading.columns if one.id == column), None)
+        rows = (row for row in range(len(reading.words)) if not place or reading.shows(place, row))
+        self._states = [State(grid, column, row) for row in rows]
 
     @overload
     def __getitem__(self, at: int) -> State: ...

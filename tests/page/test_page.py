@@ -36,7 +36,7 @@ def test_at_first_sight_a_sentence_is_drawn_and_explained(look):
     expect(screen.find("#text")).to_have_value(f"{text}x")
     screen.page.keyboard.press("Backspace")
     screen.drawn(len(text.split()))
-    assert screen.page.url.endswith("/")
+    expect(screen.page).to_have_url(re.compile("/$"))
 
 
 def test_the_demo_begins_with_a_sentence_and_shows_the_papers(look, demo_address):
@@ -322,6 +322,34 @@ def test_the_page_is_light(address, look):
     )
     files = [size for name, size in names if "/api/" not in name]
     assert len(files) > 15
-    # It was 520,000 before stand-ins, intervals and calibration came, and is 581,000 with them.
-    assert sum(files) < 600_000
+    # It was 520,000 before stand-ins, intervals and calibration came, 581,000 with them, and is
+    # 613,000 with pairs of texts, pieces of words, many layers and recorded texts.
+    assert sum(files) < 640_000
     assert all(name.startswith((address, "data:")) for name, _ in names)
+
+
+REDRAWN = """async () => {
+  const { shape, toDom, redraw } = await import("/base/markup.js");
+  let seed = 7;
+  const below = (count) => (seed = (seed * 48271) % 2147483647) % count;
+  const some = (depth) => shape(["g", "rect", "text"][below(3)],
+    { ...(below(2) ? { class: `c${below(2)}` } : {}), ...(below(2) ? { x: below(3) } : {}) },
+    ...Array.from({ length: depth ? below(5) : 0 },
+      () => (below(4) ? some(depth - 1) : `t${below(3)}`)));
+  const differ = [];
+  for (let k = 0; k < 400; k++) {
+    const before = shape("svg", {}, some(3)), after = shape("svg", {}, some(3));
+    const made = redraw(toDom(before), before, after), anew = toDom(after);
+    if (!made.isEqualNode(anew)) differ.push([made.outerHTML, anew.outerHTML]);
+  }
+  const labels = (...marks) => shape("g", {}, shape("rect"), ...marks, shape("text", {}, "a"));
+  const element = toDom(labels()), text = element.lastChild.firstChild;
+  redraw(element, labels(), labels(shape("path", { class: "rival" })));
+  return [differ, element.lastChild.firstChild === text];
+}"""
+
+
+def test_what_is_redrawn_is_as_if_drawn_anew_and_keeps_what_it_can(look):
+    differ, kept = look().page.evaluate(REDRAWN)
+    assert differ == []
+    assert kept  # the text beside a mark that has come

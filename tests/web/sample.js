@@ -31,9 +31,9 @@ export function grid(text = "we said so") {
     answer: null,
     semantic: "output", semantics: ["output", "input"], palette: "coarse", palettes: ["coarse"],
     groups: { NOUN: "#009e73", VERB: "#cc79a7", OTHER: "#f0e442" }, columns, edges: [],
-    words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN", value: null, picture: [] })),
+    words: words.map((word) => ({ text: word, label: word, unknown: false, group: "NOUN", value: null, picture: [], piece: /** @type {const} */ ("") })),
     left_out: 0, labels: { said: "VERB", we: "NOUN", so: "OTHER" }, placeholders: {}, from: 0,
-    edits: [], dropped: [], changes: [], then: [], sides: [], lines: [], notes: [],
+    edits: [], dropped: [], changes: [], then: [], sides: [], lines: [], notes: [], pairs: [],
     rows: words.map((_, row) => columns.map((_, k) => state([["said", 0.5], ["we", 0.25], ["so", (row * 11 + k) / 1000]]))),
   };
 }
@@ -53,4 +53,13 @@ export function pair() {
     rows: lines.map(({ row }, k) => columns.map(() => (row === null ? gap : state([["said", 0.5], ["we", k / 100]])))),
     then: lines.map(({ then }) => (then ? columns.map(({ back }) => (back ? null : [0.25, null])) : [])),
     changes: lines.map(({ side }, k) => (side === "second" && k < 8 ? columns.map(() => ({ bits: k / 10, before: ["said", 0.5], now: 0.25 })) : [])) };
+}
+
+/** A source of three words, which x and c1 read, and a target of two, which the network has written. */
+export function sourceAndTarget() {
+  const given = grid("ka ku ki a u"), columns = ["x", "c1"];
+  const rows = given.rows.map((states, row) => states.map((one, k) => (columns.includes(IDS[k]) === row < 3 && !given.columns[k].back ? one : null)));
+  const links = [[[2, 0.9], [1, 0.1], [0, 0]], [[0, 0.7], [2, 0.2], [1, 0.1]]];
+  return { ...given, text: "ka ku ki", rows, pairs: [{ source: 3, columns, generated: true, attention: "scores", links }],
+    columns: given.columns.map((one) => ({ ...one, shown: one.shown && !one.back })) };
 }

@@ -34,6 +34,7 @@ _ASIDE = re.compile(
 )
 _TEMPLATE = re.compile(r"(?:\\.|\$(?!\{)|[^\\`$])*(`|\$\{)", flags=re.DOTALL)
 _PATTERN = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/")
+_TIGHT = frozenset(",;:{}()[]=?<>|&!")  # that need no blank beside them
 _TOKEN = re.compile(r"[\w$]+|\s+|.", flags=re.DOTALL)
 _BEFORE_PATTERN = {*"(,=:[!&|?{};+-*%~^<>", ""} | set(
     "return typeof case in of delete void throw new else do instanceof yield await".split()
@@ -133,7 +134,9 @@ def small_script(entry: str) -> str:
 
 
 def compact(script: str) -> str:
-    """A script without its comments and indents."""
+    """A script without its comments and indents, and without blanks beside brackets, commas and the
+    like. Beside + and - they may matter.
+    """
     kept = [""]
     for start, end, is_code in _pieces(script):
         if not start % 16:
@@ -144,7 +147,12 @@ def compact(script: str) -> str:
             if kept[-1] in {" ", "\n"}:
                 piece = "\n" if "\n" in (piece, kept.pop()) else " "
         kept.append(piece)
-    return "".join(kept)
+    last = len(kept) - 1
+    beside = ((kept[k - 1][-1:], kept[min(k + 1, last)][:1]) for k in range(1, last + 1))
+    return "".join(
+        "" if piece == " " and (before in _TIGHT or after in _TIGHT) else piece
+        for piece, (before, after) in zip(kept[1:], beside, strict=True)
+    )
 
 
 def _collect(

@@ -17,7 +17,8 @@ from rnnlens.ask.answer import answer as ask_answer
 from rnnlens.ask.grids import GridQuestion
 from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.look import OUTSIDE, asked_for, bracketed, last_layer, paleness
+from rnnlens.draw.columns import DEFAULT, MANY, last_layer
+from rnnlens.draw.look import OUTSIDE, asked_for, bracketed, paleness
 from rnnlens.draw.printable import clip, name_of, printable, tail, width_of
 from rnnlens.page.bundle import WEB, bundle, compact
 from rnnlens.reading.lines import Lines
@@ -43,7 +44,8 @@ def shown_grid(grid: object, lines: Lines, json: dict[str, Any]) -> Bundle:
 def shown_lens(lens: object, subject: Subject) -> Bundle:
     """What a notebook is given of a lens: the first example, and a field for others."""
     examples, subjects = subject.examples(), Subjects.of(subject)
-    start = ask_answer(subjects, GridQuestion(text=examples[0], limit=_FIRST_ROWS))
+    columns = (DEFAULT,) if len(subject.columns) > MANY else None
+    start = ask_answer(subjects, GridQuestion(text=examples[0], limit=_FIRST_ROWS, columns=columns))
     held = {"grid": start, "typing": True, "examples": examples}
     return _shown(lens, subjects, f"<lens {subject.title}>", held)
 
@@ -217,9 +219,12 @@ def _row(
     columns: Iterable[int],
 ) -> str:
     mark = " ?" if word["unknown"] else ""
-    side = f"border-right:4px solid {grid['groups'][word['group']]}"
+    side = f"border-right:4px solid {grid['groups'].get(word['group'], 'transparent')}"
     cells = [f'<th align="right" style="{side}">{_isolated(clip(word["text"], 24))}{mark}</th>']
     for k in columns:
+        if states[k] is None:  # of a pair, the other side
+            cells.append("<td></td>")
+            continue
         if states[k]["unread"]:
             void = "nothing read" if states[k]["top"] else ""
             cells.append(f'<td style="text-align:left"><small>{void}</small></td>')

@@ -12,32 +12,10 @@ from rnnlens.ask.json_types import Count, DivergenceBits, about, whole
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
 from rnnlens.draw import figure
-from rnnlens.draw.look import MOST_BARS, Grid, Look, chosen_columns
-from rnnlens.draw.pen import check_matplotlib
+from rnnlens.draw.columns import chosen_columns, kind_names
+from rnnlens.draw.look import Grid, Look
+from rnnlens.draw.saving import check
 from rnnlens.page.bundle import standalone
-
-ENDINGS = (*figure.ENDINGS, ".html", ".json")
-_MOST_BARS_PAGE = 5
-
-
-def check(path: Path, look: Look) -> None:
-    """Refuse what cannot be written, before anything is loaded or computed."""
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise RnnlensError(f"cannot write {path.name}; give a name ending in {', '.join(ENDINGS)}")
-    check_place(path)
-    if ending in figure.ENDINGS:
-        check_matplotlib()
-    look.check(_MOST_BARS_PAGE if ending == ".html" else MOST_BARS)
-    look.check_width()
-
-
-def check_place(path: Path) -> None:
-    """Refuse a file that cannot be where it is to be."""
-    if not path.parent.is_dir():
-        raise RnnlensError(f"there is no folder {path.parent}; make it first")
-    if path.is_dir():
-        raise RnnlensError(f"{path} is a folder; give the name of a file")
 
 
 def check_whole(grid: Grid, ending: str, look: Look, followed: Grid | None) -> None:
@@ -85,8 +63,6 @@ def contents(grid: Grid, ending: str, look: Look, followed: Grid | None = None) 
 
 def _view(grid: Grid, look: Look) -> dict[str, Any]:
     """How the page is to begin, in the words of net/address.js."""
-    named = look.kinds in (None, "all", "outputs")
-    columns = chosen_columns(grid["columns"], look.kinds)
     runs = [side["run"] for side in grid.get("sides", ())]
     return {
         "run": grid["run"],
@@ -95,7 +71,7 @@ def _view(grid: Grid, look: Look) -> dict[str, Any]:
         "semantic": grid["semantic"],
         "palette": grid["palette"],
         "density": look.density or "bars",
-        "kinds": look.kinds if named else [grid["columns"][k]["id"] for k in columns],
+        "kinds": look.kinds if look.kinds in (None, "all", "outputs") else kind_names(look.kinds),
         "naming": "symbols" if look.symbols else "both",
         "bars": look.bars or figure.BARS,
         "pins": [],
@@ -152,7 +128,9 @@ class View(TypedDict):
     semantic: str | None
     palette: str | None
     density: Literal["bars", "compact"]
-    kinds: Literal["all", "outputs"] | list[str] | None
+    kinds: Annotated[
+        Literal["all", "outputs"] | list[str] | None, about("columns, as rnnlens show takes them")
+    ]
     naming: Literal["both", "names", "symbols"]
     bars: Annotated[int, Field(ge=1, le=5)]
     pins: list[Pin]

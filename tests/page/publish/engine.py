@@ -31,6 +31,7 @@ def python_reading(side: TextSide, text: str) -> dict[str, Any]:
         "unknown": [side.is_unknown(k) for k in ids],
         "came": side.came(ids),
         "labels": side.labels_of(ids),
+        "places": side.places(ids),
     }
 
 

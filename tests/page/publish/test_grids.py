@@ -20,7 +20,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.page.publish.pack import packed
-from rnnlens.page.publish.quantised import Precision
+from rnnlens.page.publish.precisions import Precision
 from rnnlens.run.folder import run_at
 from rnnlens.waves import series
 
@@ -121,7 +121,7 @@ def test_grids_of_users_modules_are_those_of_python():
     for name, module in MODULES.items():
         pairs = [(x, y[:, -1]) for x, y in data] if name == "whole" else data
         with torch.random.fork_rng():
-            lenses.append(rnnlens.fit(module.eval(), pairs, WORDS, inputs=WORDS, epochs=0))
+            lenses.append(rnnlens.fit(module.eval(), pairs, WORDS, inputs=WORDS, epochs=20))
     assert wrong(lenses, every_grid(lenses, ["c d e a b", "a"])) == []
     assert [sent(lens)["manifest"]["network"]["whole"] for lens in lenses] == [0, 0, 0, 1]
 

@@ -118,7 +118,7 @@ def test_what_is_no_story_is_refused_in_one_line(tell, text, told):
         ("semantic=mood", "has no probes for the semantic 'mood'"),
         ("semantic=output%2B1", "no probes for the semantic 'output+1'; it has output, input"),
         ("palette=mine", "has no palette 'mine'"),
-        ("kinds=l2,l9", "has no column 'l9'"),
+        ("kinds=l2,l9", "has no kind 'l9'"),
         ("at=l9:1", "has no column 'l9'"),
         ("at=l2:4", "the link points at word 4; give one up to 3"),
         ("pin=l2:4", "the link points at word 4; give one up to 3"),

@@ -2,14 +2,20 @@
 
 import json
 import random
+import re
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.corpus.pieces import made
+from tests.corpus.pieces.test_tokenizer import GOLDEN, piece_text
 from tests.page.publish.engine import engine_readings, python_reading
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.pieces.pattern import Pattern
+from rnnlens.corpus.pieces.piece_text import PieceText
+from rnnlens.corpus.pieces.tokenizer import Added, Pieces, Step
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet, Scale
 from rnnlens.model.text import TextSide, column, split_numbers
@@ -67,6 +73,62 @@ def test_marks_and_blanks_are_read_alike():
     side = TextSide(user, str.split, column, mark=0, splitting="blanks")
     assert_alike(side, ["a b. c", "", "\x1ca\x85b.\u3000", "a\ufeff b."])
     assert_alike(replace(side, follows=False), ["a b. c"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "pattern", [r"\w+|[^\w\s]", r"(?i)[a-c\s]+|\bs\d*", r"[^\W\d_]++|(?>'|\S)$|^.", "(?m)^\\S.*?$"]
+)
+def test_what_a_pattern_finds_is_found_alike(pattern):
+    words = ("a", "<unk>")
+    user = Vocabulary.of_user(words, (1,) * 2, words)
+    rule = Pattern.of(re.compile(pattern))
+    side = TextSide(user, rule, column, splitting="pattern", pattern=rule.written)
+    assert_alike(side, HOSTILE["words"] + random_texts(2, 500))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GOLDEN)
+def test_pieces_are_found_alike(name):
+    pieces = piece_text(name)
+    names = pieces.names
+    side = TextSide(
+        Vocabulary.of_user(names, (1,) * len(names), names),
+        lambda text: [names[number] for number in pieces.encode(text)],
+        column,
+        splitting="pieces",
+        pieces=pieces,
+    )
+    texts = [text for text, _ in GOLDEN[name]["texts"]]
+    assert_alike(side, [*texts, *HOSTILE["words"], *made.texts(300, seed=3)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plain", "steps", "refused"),
+    [
+        ((Step("replace", "a" * 6, "a"),) * 12, (), 5),
+        ((), (Step("split", pattern="a"), Step("front", "ab" * 20, always=True)), 2),
+        ((Step("replace", "😀" * 31, "a"),), (), 0),  # which is two characters to a browser
+        ((Step("replace", "😀" * 33, "a"),), (), 2),
+    ],
+)
+def test_a_text_that_steps_swell_is_refused_alike(plain, steps, refused):
+    added = (Added(1, "b"), Added(2, "c", normal=True))
+    pieces = PieceText.of_pieces(
+        Pieces("wordlevel", "words", ("a", "b", "c"), plain, steps, added, unknown=1)
+    )
+    names = pieces.names
+    side = TextSide(
+        Vocabulary.of_user(names, (1,) * len(names), names),
+        lambda text: [names[number] for number in pieces.encode(text)],
+        column,
+        splitting="pieces",
+        pieces=pieces,
+    )
+    texts = ["a", "ba" * 20, "a" * 1000, "aab" * 600, "a" * 1200 + "😀"]
+    assert_alike(side, texts)
+    assert sum("refused" in python_reading(side, text) for text in texts) == refused
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ function read(given) {
     const words = text.words(given), ids = text.encode(words);
     return {
       words, ids: text.features ? ids.map((id) => text.values(id)) : ids, names: ids.map((id) => text.name(id)),
-      unknown: ids.map((id) => text.isUnknown(id)), came: text.came(ids), labels: text.labelsOf(ids),
+      unknown: ids.map((id) => text.isUnknown(id)), came: text.came(ids), labels: text.labelsOf(ids), places: text.places(ids),
     };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

@@ -51,7 +51,7 @@ def test_the_runs_are_listed(client):
                      "classes/paper", "coarse/paper", "universal/paper"],
         "examples": ["the dogs near the old house see a bird ."], "probes": True,
         "comparable": {"output": ["bare"], "input": [], "output+1": []},
-        "corpus": False, "training": None,
+        "corpus": False, "reads": True, "training": None,
     }  # fmt: skip
     assert (second["id"], second["probes"], second["semantics"]) == ("bare", False, [])
 
@@ -235,7 +235,7 @@ def test_the_schema_names_every_question_and_its_problems(client):
         "/api/runs", "/api/grid", "/api/divergence", "/api/follow", "/api/turns", "/api/accuracy",
         "/api/standalone", "/api/written", "/api/continue", "/api/figure", "/api/corpus",
         "/api/find", "/api/table", "/api/picture", "/api/similar", "/api/publish",
-        "/api/labels", "/api/map", "/api/place",
+        "/api/labels", "/api/map", "/api/place", "/api/texts",
     }  # fmt: skip
     assert "HTTPValidationError" not in found["components"]["schemas"]
     for path in found["paths"].values():

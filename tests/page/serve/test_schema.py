@@ -22,6 +22,7 @@ QUESTIONS = [
     ("POST", "/api/publish"),
     ("POST", "/api/follow"),
     ("POST", "/api/labels"),
+    ("POST", "/api/texts"),
     ("POST", "/api/turns"),
     ("POST", "/api/figure"),
     ("POST", "/api/written"),

@@ -159,6 +159,21 @@ test("a word is underlined in its group's colour; unknown ones are marked", () =
   assert.deepEqual(texts(drawWord(held, 1, layout)), ["2", "zyzzyva", "?"]);
 });
 
+test("pieces of one word are joined by a bracket, and marks are set apart", () => {
+  const given = grid();
+  ["first", "last", "mark"].forEach((piece, k) => given.words[k] && (given.words[k].piece = piece));
+  const held = hold(given, null), layout = laidOut(held), brackets = (row) => all(drawWord(held, row, layout), "path").map((one) => one.attributes.d);
+  const [first] = brackets(0), [last] = brackets(1);
+  assert.match(first, new RegExp(`V${layout.row}$`)); // down to the next row
+  assert.match(last, /M[\d.]+ 0V/); // from the row before
+  given.words[0].piece = "mark";
+  const marked = drawWord(hold(given, null), 0, layout);
+  assert.deepEqual(all(marked, "path"), []);
+  assert.ok(all(marked, "text").some((one) => one.attributes["font-style"] === "italic"));
+  given.words[0].piece = "";
+  assert.deepEqual(all(drawWord(hold(given, null), 0, layout), "path"), []);
+});
+
 test("headings: both, names alone, symbols alone, and slanted where columns are narrow", () => {
   const held = hold(grid(), null);
   const heads = (view) => texts(drawHeader(laidOut(held, { ...plainView(), ...view })));

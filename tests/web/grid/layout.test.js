@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
-import { neededColumns, placeAt, shownColumns } from "../../../src/rnnlens/page/web/grid/layout.js";
+import { neededColumns, shownColumns } from "../../../src/rnnlens/page/web/base/columns.js";
+import { placeAt } from "../../../src/rnnlens/page/web/grid/layout.js";
 import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
 import { compact, laidOut, ROOM } from "../drawing.js";
 import { column, grid, IDS } from "../sample.js";
@@ -71,7 +72,9 @@ test("a view needs what it shows, the prediction and what is pinned; of edits an
   assert.deepEqual(neededColumns(held, { ...view, pins: [{ column: "h1", row: 0 }] }), ["x", "y", "h1"]);
   for (const more of [{ kinds: "all" }, { edits: ["h1@1=0"] }, { beside: "other" }]) assert.equal(neededColumns(held, { ...view, ...more }), null);
   assert.equal(neededColumns({ ...held, answer: "last" }, view), null);
-  assert.equal(neededColumns(null, view), null);
+  assert.deepEqual(neededColumns(null, view), ["x", "y"]);
+  assert.deepEqual(neededColumns(null, { ...view, kinds: null }), ["default", "y"]); // what it shows is not known yet
+  assert.equal(neededColumns(null, { ...view, kinds: "all" }), null);
 });
 
 test("the state at a position: gaps belong to the nearest, and outside there is none", () => {

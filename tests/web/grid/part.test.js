@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { boxes, parseKinds, parseRows, spanText } from "../../../src/rnnlens/page/web/grid/part.js";
+import { column } from "../sample.js";
 
 const columns = [["x", 0], ["l1", 1], ["h1", 1], ["l2", 2], ["h2", 2], ["y", 3]].map(([id, layer]) =>
-  /** @type {any} */ ({ id, layer, letter: String(id)[0] }));
+  column(String(id), { layer }));
 
 test("rows are typed as on the command line", () => {
   assert.deepEqual(parseRows("", 3), [0, 1, 2]);
@@ -19,6 +20,7 @@ test("kinds are typed as on the command line", () => {
   const ids = (/** @type {string} */ typed) => parseKinds(typed, columns, columns.slice(1))?.map((column) => column.id);
   assert.deepEqual(ids(""), ["l1", "h1", "l2", "h2", "y"]);
   assert.deepEqual(ids("h2, layer1"), ["l1", "h1", "h2"]);
+  assert.deepEqual(ids("l, y"), ["l1", "l2", "y"]);
   assert.equal(ids("layer3"), undefined); // the prediction is no layer
   assert.equal(ids("q"), undefined);
 });

@@ -47,7 +47,7 @@ def _check_states(states: States, real: States) -> None:
 def _texts(subject: Subject) -> list[list[int]]:
     """The numbers of the words of all examples, and of a long text of words from everywhere."""
     session = subject.session
-    examples = [session.text.encode(session.words(example)) for example in subject.examples()]
+    examples = [session.numbers(one, session.words(one)) for one in subject.examples()]
     return [*filter(None, examples), _long_text(session.text, examples)]
 
 

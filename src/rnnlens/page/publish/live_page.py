@@ -22,11 +22,12 @@ from rnnlens.ask.questions import STRICT, OfRun, Text
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.base.files import write_bytes
 from rnnlens.base.pace import checkpoint
+from rnnlens.base.progress import to_stderr
 from rnnlens.page.bundle import embeddable, inline, small_script, source_hash
 from rnnlens.page.publish.pack import Packed, packed
-from rnnlens.page.publish.quantised import Precision
+from rnnlens.page.publish.precisions import Precision
+from rnnlens.page.publish.recorded_part import RecordedPart
 from rnnlens.page.publish.story import Story
-from rnnlens.page.saved_page import check_place
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.subject import Subject
 
@@ -108,20 +109,16 @@ class Published:
         write_bytes(path.resolve(), self.page)
 
 
-def check(path: Path) -> None:
-    """Refuse a file that cannot be written, before anything is computed."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise RnnlensError(f"cannot write {path.name}; give a name ending in .html")
-    check_place(path)
-
-
 def published(
     subject: Subject,
     semantics: Sequence[str] = (),
     precision: Precision = "int8",
     words: Words | None = None,
+    texts: int | None = None,
 ) -> Published:
-    """The live page of a subject, with its probes for some semantics or for all."""
+    """The live page of a subject, with its probes for some semantics or for all. Of recorded states
+    it keeps as many `texts`, the first read and those of the story among them.
+    """
     words = _checked(words or Words())
     chosen = list(dict.fromkeys(semantics)) or list(subject.semantics)
     story = None if words.story is None else Story.read(words.story)
@@ -130,7 +127,10 @@ def published(
     usual = examples[0] if usual is None else usual
     if story:
         story.check(subject, chosen, usual)
-    parts = packed(subject, chosen, precision)
+    recorded = RecordedPart.of(subject, texts, [usual, *(story.texts if story else ())])
+    if recorded:
+        to_stderr(str(recorded))
+    parts = packed(subject, chosen, precision, recorded)
     parts = _titled(parts, words.title or (story.title if story else ""))
     run = {**parts.manifest["run"], "examples": list(dict.fromkeys([usual, *examples]))}
     text, edits = first.get("text"), first.get("edits", [])

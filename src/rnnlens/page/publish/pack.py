@@ -1,7 +1,7 @@
 """A lens as numbers and a description of them, from which a browser can compute its grids."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -11,14 +11,17 @@ from rnnlens.ask.questions import Subjects
 from rnnlens.ask.runs import accuracy_of, summary
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message, text
+from rnnlens.corpus.pieces.pattern import Pattern
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import Affine, Anatomy, RecurrentLayer
 from rnnlens.page.publish.anatomy import checked_anatomy
-from rnnlens.page.publish.quantised import Precision, Tensors
+from rnnlens.page.publish.precisions import Precision
+from rnnlens.page.publish.quantised import Tensors
+from rnnlens.page.publish.recorded_part import RecordedPart
 from rnnlens.probe.probes import Probes, Stack
-from rnnlens.probe.semantics import base, of_model, offset
+from rnnlens.probe.semantics import base, of_model, offset, shift
 from rnnlens.reading.encoding import Palette
 from rnnlens.reading.subject import PAPER, Subject
 
@@ -45,19 +48,23 @@ class Packed:
 
 
 @torch.no_grad()
-def packed(subject: Subject, semantics: Sequence[str], precision: Precision = "int8") -> Packed:
-    """A lens with its probes for some semantics; an error where the model is not known in full."""
+def packed(
+    subject: Subject,
+    semantics: Sequence[str],
+    precision: Precision = "int8",
+    recorded: RecordedPart | None = None,
+) -> Packed:
+    """A lens with its probes for some semantics; an error where the model is not known in full.
+
+    `recorded`: what is kept of recorded states; None: as much of them as is usual.
+    """
     for semantic in semantics:
         if semantic not in subject.semantics:
             known = ", ".join(subject.semantics) or "none"
             raise RnnlensError(
                 message("no_semantic", run=subject.name, semantic=repr(semantic), known=known)
             )
-    if not subject.model.reads:
-        raise RnnlensError(
-            f"{subject.name} is of recorded states, and a published page computes with a network; "
-            'save grids of single texts instead: lens("#0").save("grid.html")'
-        )
+    recorded = recorded or RecordedPart.of(subject)
     tensors = Tensors(precision)
     model, probes = subject.model, subject.probes
     shown = tuple(semantics) or ("output",)
@@ -71,11 +78,11 @@ def packed(subject: Subject, semantics: Sequence[str], precision: Precision = "i
         "title": subject.title,
         "run": {**summary(subject), **_ALONE, "semantics": list(semantics)},
         "accuracy": _accuracy(subject, semantics, precision),
-        "text": text_json(subject.session.text),
+        "text": _text(subject, semantics, recorded),
         "answer": subject.session.answer,
         "predicts": model.predicts,
         "kinds": [asdict(kind) for kind in model.kinds],
-        "network": {**_network(checked_anatomy(subject), tensors), "causal": model.causal},
+        "network": recorded.states(tensors) if recorded else _network(subject, tensors),
         "probes": None if probes is None else _probes(probes, semantics, tensors),
         "semantics": {semantic: _semantic(subject, semantic) for semantic in shown},
         "palettes": {key: _palettes(some, tensors) for key, some in palettes.items()},
@@ -114,6 +121,8 @@ def _semantic(subject: Subject, semantic: str) -> dict[str, Any]:
     """What a grid says of its columns, and what its states are asked for."""
     return {
         "of_model": of_model(semantic),
+        "asks": base(semantic),
+        "shift": shift(semantic),
         "offset": offset(semantic),
         "palettes": _key(semantic),
         "columns": described_columns(subject, semantic),
@@ -135,9 +144,29 @@ def _palettes(palettes: Mapping[str, Palette], tensors: Tensors) -> dict[str, An
     }
 
 
-def _network(anatomy: Anatomy, tensors: Tensors) -> dict[str, Any]:
+def _text(
+    subject: Subject, semantics: Sequence[str], recorded: RecordedPart | None
+) -> dict[str, Any]:
+    side = subject.session.text
+    if recorded is None:
+        read = [
+            subject.session.numbers(one, subject.session.words(one)) for one in subject.examples()
+        ]
+        if not any(map(side.are_words, read)):
+            raise RnnlensError(
+                f"what {subject.name} reads are sequences and no texts, of which none can be typed "
+                f'into a page; save grids of single ones: lens("{subject.examples()[0]}")'
+                '.save("grid.html")'
+            )
+        return text_json(side)
+    return {**text_json(replace(side, splitting="blanks")), "recorded": recorded.texts(semantics)}
+
+
+def _network(subject: Subject, tensors: Tensors) -> dict[str, Any]:
+    anatomy: Anatomy = checked_anatomy(subject)
     words = anatomy.embedding
     return {
+        "causal": subject.model.causal,
         "embedding": None if words is None else tensors.rows("network", words),
         "layers": [_layer(layer, tensors) for layer in anatomy.layers],
         "tops": anatomy.tops,
@@ -244,6 +273,8 @@ def text_json(side: TextSide) -> dict[str, Any]:
         "lowercase": words.lowercase,
         "numbers": words.numbers,
         "splitting": side.splitting,
+        "pattern": Pattern(side.pattern).plain,
+        "pieces": side.pieces and side.pieces.to_page(),
         "follows": side.follows,
         "mark": side.mark,
         "begin": side.begin,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,9 +13,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.pace import checkpoint
 from rnnlens.base.tensors import BYTE, in_bytes
-
-Precision = Literal["int8", "fp16"]
-PRECISIONS: tuple[Precision, ...] = ("int8", "fp16")
+from rnnlens.page.publish.precisions import PRECISIONS, Precision
 
 _ALIGN = 4  # bytes
 _SMALL = 8192  # numbers that are not worth rounding

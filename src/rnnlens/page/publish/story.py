@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from rnnlens.ask.follow import Sides
+from rnnlens.ask.grids import drawn_columns
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import damaged
 from rnnlens.base.rules import message
@@ -64,6 +65,13 @@ class Story:
     def first(self) -> dict[str, Any]:
         """What the view names that it begins with."""
         return self.views[0][0] if self.views else {}
+
+    @property
+    def texts(self) -> list[str]:
+        """What its views read, and their pins."""
+        views = [view for view, _ in self.views]
+        named = [one.get("text") for view in views for one in (view, *view.get("pins", ()))]
+        return [text for text in named if text is not None]
 
     def check(self, subject: Subject, semantics: Sequence[str], text: str) -> None:
         """Refuse a view that the lens cannot show; `text` is read where a view names none."""
@@ -192,9 +200,8 @@ def _check(view: dict[str, Any], subject: Subject, semantics: Sequence[str], tex
         view.get("edits", ()),
     )  # fmt: skip
     lines.check_length()
-    kinds = view.get("kinds")
-    for column in kinds if isinstance(kinds, list) else ():
-        _check_column(lines, column)
+    if kinds := view.get("kinds"):
+        drawn_columns(lines, kinds)
     if focus := view.get("focus"):
         _check_place(lines, focus)
     for followed in (view.get("follow"), view.get("contrast")):

@@ -3,7 +3,7 @@
 import { lowerBound } from "./base/divergence.js";
 import { leftOut, readHelp, semanticName, stillShown, thousands, visible } from "./base/format.js";
 import { hold } from "./base/held.js";
-import { besideOf, halfTyped } from "./base/lines.js";
+import { besideOf, halfTyped, hasNetwork } from "./base/lines.js";
 import { write } from "./base/markup.js";
 import { Controls, legend } from "./frame/controls.js";
 import { FigureMode } from "./frame/figure.js";
@@ -14,9 +14,10 @@ import { Pages } from "./frame/pages.js";
 import { growing, skeleton } from "./frame/places.js";
 import { exampleFor, RunControls } from "./frame/runs.js";
 import { copyLink } from "./frame/share.js";
+import { named, TextPicker } from "./frame/texts.js";
 import { Tour } from "./frame/tour.js";
 import { Waiting } from "./frame/waiting.js";
-import { neededColumns, shownColumns } from "./grid/layout.js";
+import { hasMany, kindNames, neededColumns, shownColumns } from "./base/columns.js";
 import { revealRow } from "./grid/movement.js";
 import { addressOf, decode, encode, fitGrid, fitRun, plainView } from "./net/address.js";
 import { Client, editedRow, lookUp, reason } from "./net/client.js";
@@ -54,6 +55,7 @@ export class Page {
     this.colours = ""; // of the legend that is shown
     this.unseen = this.unchecked = start === null; // whether an address has a state to show, and may name what is not there
     this.steps = new Steps(start === null, { go: (view) => this.adopt(view), changed: () => this.showSteps() });
+    /** @type {TextPicker | null} */ this.picker = null; // where texts cannot be typed
     /** @type {number | null} */ this.raised = null; // the step at which the panel came up from below
     this.burst = 0; // when a key was last typed, of those that are undone together; 0: the next one begins others
     this.lens = new Lens(place.stage, {
@@ -71,7 +73,7 @@ export class Page {
     });
     this.keys = new Keys(root, { isOn: () => this.view.page === "grid", isSelected: () => this.lens.subject() !== null,
       move: (event) => (!gridView.picking || event.composedPath().includes(gridView.scroller)) && gridView.move(event),
-      act: (act) => this.lens.act(act), turn: () => this.lens.overlay.turn(), escape: () => this.escape(),
+      act: (act) => this.lens.act(act), turn: () => this.lens.overlay.turn(), open: () => this.lens.openLayer(), escape: () => this.escape(),
       type: () => this.type(), undo: () => this.steps.go(-1), redo: () => this.steps.go(1), text: place.text });
     place.undo.addEventListener("click", () => this.steps.go(-1));
     place.redo.addEventListener("click", () => this.steps.go(1));
@@ -145,9 +147,11 @@ export class Page {
     this.view = { ...plainView(), ...start.view, run, text, edits, beside, page: "grid" };
     this.place.title.append(visible(title), start.typing ? "" : ` · ${semanticName(semantic, follows, numbers)}`);
     this.text.set(text);
-    this.offerExamples(start.examples);
+    if (start.typing && !hasNetwork(grid)) this.offerTexts();
+    else this.offerExamples(start.examples);
     if (!start.typing) this.view = { ...this.view, semantic, palette };
-    if (this.client) this.client.begin({ run, text, edits, beside, semantic: this.view.semantic, palette: this.view.palette }, grid);
+    const columns = grid.rows[0]?.includes(null) ? grid.columns.flatMap(({ id }, k) => (grid.rows[0][k] ? [id] : [])) : null;
+    if (this.client) this.client.begin({ run, text, edits, beside, semantic: this.view.semantic, palette: this.view.palette, columns }, grid);
     else this.arrived(grid);
     this.steps.arrived(this.view, this.address());
     const known = pairsOf(start.bits ?? [], grid);
@@ -231,11 +235,29 @@ export class Page {
     const run = this.run();
     document.title = `rnnlens · ${run.title}`;
     this.runControls?.show(this.runs, run, this.view.beside, this.view.semantic);
-    this.offerExamples(run.examples);
+    if (run.reads) this.offerExamples(run.examples);
+    else this.offerTexts();
+  }
+
+  /** A list of texts in the place of a field, where there is no network to read what is typed. */
+  offerTexts() {
+    const { text, examples } = this.place, choose = (/** @type {string} */ chosen) => {
+      this.change({ text: chosen, focus: null, edits: [] });
+      this.write(true);
+    };
+    /** @type {import("./frame/texts.js").TextsOf["list"]} */
+    const list = (find, first) => this.source.ask("api/texts", { run: this.view.run ?? this.runs[0]?.id ?? null, find, first });
+    this.picker ??= new TextPicker({ choose, list,
+      beside: async (other) => choose(`{${await named(this.grid?.sides[0]?.text ?? this.view.text ?? "", list)}|${other}}`) });
+    text.hidden = true;
+    examples.replaceChildren();
+    if (!this.picker.root.isConnected) text.after(this.picker.root);
   }
 
   /** @param {string[]} texts */
   offerExamples(texts) {
+    this.picker?.root.remove();
+    this.place.text.hidden = false;
     const examples = texts.map((text) => action(visible(text), () => {
       this.change({ text, focus: null, edits: [] });
       this.write(true);
@@ -283,7 +305,7 @@ export class Page {
 
   wish() {
     const { text, semantic, palette, edits, beside } = this.view, run = this.view.run ?? this.run().id;
-    const columns = this.grid?.run === run ? neededColumns(this.grid, this.view) : null;
+    const columns = neededColumns(this.grid?.run === run ? this.grid : null, this.view);
     this.client?.want({ run, text: text ?? "", semantic, palette, edits, beside, columns });
   }
 
@@ -304,7 +326,7 @@ export class Page {
     if (answered && this.edited !== null) revealRow(this.lens.gridView, this.edited); // it may be a new row
     if (answered) this.edited = null;
     if (first && this.view.page !== "grid") this.turn();
-    if (first) this.tour?.offer();
+    if (first && hasNetwork(grid)) this.tour?.offer();
     const { focus } = this.view;
     if (this.unseen && focus && grid.rows[focus.row]) this.lens.gridView.reveal(focus);
     this.unseen &&= focus !== null && !grid.rows[focus.row];
@@ -335,6 +357,7 @@ export class Page {
     this.controls.show(grid, this.view);
     this.figure?.show(grid, this.view);
     this.frame();
+    this.picker?.show(grid);
     if (!grid.words.length) this.say("empty", "type a sentence, or take one of the examples");
     else if (!this.lens.gridView.layout?.slots.length) this.say("empty", "no part of the network is shown; choose some in the menu \u201cparts\u201d");
     else this.say("empty", "");
@@ -391,6 +414,10 @@ export class Page {
   /** Give the keys to the text, at its end; whether there is one. */
   type() {
     const { text } = this.place;
+    if (this.picker?.root.isConnected) {
+      this.picker.open();
+      return true;
+    }
     if (!text.isConnected) return false;
     text.focus({ preventScroll: true });
     text.setSelectionRange(text.value.length, text.value.length);
@@ -414,7 +441,8 @@ export class Page {
   open(change) {
     const { grid, view } = this, isShown = !grid || shownColumns(grid, view.kinds).some(({ id }) => id === change.focus?.column);
     this.unseen = this.unchecked = true;
-    this.change({ page: "grid", beside: null, edits: [], kinds: isShown ? view.kinds : "all", ...change });
+    const more = grid && hasMany(grid) ? [...kindNames(view.kinds), change.focus?.column ?? ""] : "all";
+    this.change({ page: "grid", beside: null, edits: [], kinds: isShown ? view.kinds : more, ...change });
     this.write(true);
   }
 

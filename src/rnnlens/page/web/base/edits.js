@@ -19,7 +19,7 @@ const NUMBERS = { both: "", first: "1:", second: "2:" };
 /** @param {string} text @returns {Parts | null} null: it is no edit */
 export function editParts(text) {
   const [, kind, units, side = "", row, what] = FORM.exec(text) ?? [], at = Number(plainDigits(row ?? "0"));
-  return at > 0 ? { kind, units: units === undefined ? "" : `[${units}]`, side: SIDES[side], row: at - 1, what } : null;
+  return at > 0 ? { kind, units: units === undefined || (!units && kind.endsWith("]")) ? "" : `[${units}]`, side: SIDES[side], row: at - 1, what } : null;
 }
 
 /** The same text with the digits of every script as 0 to 9. @param {string} text */
@@ -34,7 +34,7 @@ export function plainDigits(text) {
 
 /** @param {Parts} parts */
 export function editText({ kind, units, side, row, what }) {
-  return `${kind}${units}@${NUMBERS[side]}${row + 1}${what}`;
+  return `${kind}${units || (kind.endsWith("]") ? "[]" : "")}@${NUMBERS[side]}${row + 1}${what}`;
 }
 
 /** What an edit does, taken apart: a push, a swap or a value. @param {string} what @returns {WayParts} */

@@ -195,15 +195,16 @@ export function semanticHelp(semantic, follows = true, numbers = false, whole = 
 
 /**
  * How a grid is read, in a sentence.
- * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, alone?: boolean, scale?: object | null, answer?: string | null, rule?: string}} grid
+ * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, alone?: boolean, scale?: object | null, answer?: string | null, rule?: string, pairs?: Pair[]}} grid
  */
-export function readHelp({ semantic, follows, numbers = false, several = false, alone = false, scale = null, answer = null, rule = "excess" }) {
+export function readHelp({ semantic, follows, numbers = false, several = false, alone = false, scale = null, answer = null, rule = "excess", pairs = [] }) {
   const drawn = scale ? "Number: the mean, and of the model itself its own. Bars: how probable each part of the axis is. Rectangle: the median, paler where the state tells less."
     : several ? "Bars: how probable each label is by itself. Rectangle: the likeliest, paler where it is less probable."
     : alone ? "Bars: the most probable labels. Rectangle: the likeliest, paler where it is less probable."
     : `Bars: the most probable labels. Rectangle: the group that ${rule === "excess" ? "is most above its base rate" : "leads among them"}.`;
   const own = /^(output[+-]|input)/.test(semantic) && follows;
   return `${semanticHelp(semantic, follows, numbers, answer !== null)} ${drawn}`
+    + (pairs.length ? " States of the source: any word of the target." : "")
     + `${own ? ` y: the model\u2019s own prediction of the next ${numbers ? "number" : "word"}.` : ""}`;
 }
 

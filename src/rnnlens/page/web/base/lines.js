@@ -90,3 +90,8 @@ export function halfTyped(text, caret) {
   if (before.lastIndexOf("{") > before.lastIndexOf("}")) return true;
   return /[{}]/.test(bare.replace(/\{[^{}]*\}/g, ""));
 }
+
+/** Whether there is a network that could read on: of states that were recorded there is none. Grids of older files do not say. @param {Held | null} grid */
+export function hasNetwork(grid) {
+  return grid?.reads !== false;
+}

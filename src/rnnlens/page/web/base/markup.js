@@ -36,7 +36,7 @@ export function toDom(given) {
  * @returns {Element} itself, or what has taken its place
  */
 export function redraw(element, before, after) {
-  if (before.tag !== after.tag || before.children.length !== after.children.length) {
+  if (before.tag !== after.tag) {
     const drawn = toDom(after);
     element.replaceWith(drawn);
     return drawn;
@@ -45,12 +45,46 @@ export function redraw(element, before, after) {
   for (const key in after.attributes) {
     if (before.attributes[key] !== after.attributes[key]) setAttribute(element, key, String(after.attributes[key]));
   }
-  [...element.childNodes].forEach((node, k) => {
-    const was = before.children[k], is = after.children[k];
-    if (node instanceof Element && typeof was !== "string" && typeof is !== "string") redraw(node, was, is);
-    else if (was !== is) node.replaceWith(typeof is === "string" ? is : toDom(is));
-  });
+  const was = before.children, is = after.children, nodes = [...element.childNodes];
+  const [first, behind] = was.length === is.length ? [was.length, 0] : sameEnds(was, is);
+  for (let k = 0; k < first; k++) redrawChild(nodes[k], was[k], is[k]);
+  for (let k = first; k < was.length - behind; k++) nodes[k].remove();
+  const next = nodes[was.length - behind] ?? null;
+  for (let k = first; k < is.length - behind; k++) element.insertBefore(nodeOf(is[k]), next);
+  for (let k = behind; k > 0; k--) redrawChild(nodes[was.length - k], was[was.length - k], is[is.length - k]);
   return element;
+}
+
+/**
+ * How many children are alike at the beginning and at the end: where one has come or gone, such as a mark on a state, the
+ * others need not be drawn anew.
+ * @param {(Shape | string)[]} was @param {(Shape | string)[]} is
+ */
+function sameEnds(was, is) {
+  const most = Math.min(was.length, is.length);
+  let first = 0, behind = 0;
+  while (first < most && alike(was[first], is[first])) first++;
+  while (behind < most - first && alike(was[was.length - 1 - behind], is[is.length - 1 - behind])) behind++;
+  return [first, behind];
+}
+
+/** @param {Shape | string} one @param {Shape | string} other */
+function alike(one, other) {
+  if (typeof one === "string" || typeof other === "string") return typeof one === typeof other;
+  return one.tag === other.tag && one.attributes.class === other.attributes.class;
+}
+
+/** @param {ChildNode} node @param {Shape | string} was @param {Shape | string} is */
+function redrawChild(node, was, is) {
+  if (node instanceof Element && typeof was !== "string" && typeof is !== "string") redraw(node, was, is);
+  else if (node instanceof Text && typeof is === "string") {
+    if (node.data !== is) node.data = is; // which a new node in its place would lay out from the start
+  } else if (was !== is) node.replaceWith(nodeOf(is));
+}
+
+/** @param {Shape | string} given @returns {Node} */
+function nodeOf(given) {
+  return typeof given === "string" ? document.createTextNode(given) : toDom(given);
 }
 
 /**

@@ -494,6 +494,8 @@ export interface Grid {
   several: boolean;
   /** whether every label is a group of its own */
   alone: boolean;
+  /** whether there is a network, which reads other texts, and with edits */
+  reads: boolean;
   words: Word[];
   /** words of the text beyond the most that are drawn */
   left_out: Count;
@@ -517,6 +519,8 @@ export interface Grid {
   lines: Line[];
   /** what of the two is not compared */
   notes: string[];
+  /** of each reading that is shown, where its text is a source and a target; else none */
+  pairs: SourceAndTarget[];
 }
 
 /** A text, and the rows of its grid that whoever asks already has.
@@ -524,7 +528,8 @@ export interface Grid {
 The answer's rows begin at the first that is missing there or differs, and are `limit` at most.
 Where there is a limit, words beyond the most that are read are left out; without one they are
 refused. Of a single text without edits, states of kinds that none of `columns` shows are null,
-and are not computed. */
+and are not computed. `columns` are names as `rnnlens show --kinds` takes them; one that the run
+does not have names none. */
 export interface GridQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
@@ -576,6 +581,14 @@ export interface Hit {
   says: Said[];
   /** of every kind, where the page asks */
   strip: [string, number, string][];
+}
+
+/** A text that can be asked about. */
+export interface KeptText {
+  /** what it is asked by */
+  text: string;
+  /** it begins with these */
+  words: string;
 }
 
 /** How often two kinds expect different things. */
@@ -845,6 +858,8 @@ export interface RunSummary {
   comparable: Record<string, string[]>;
   /** whether it has an index of one */
   corpus: boolean;
+  /** whether there is a network: else texts are those recorded */
+  reads: boolean;
   /** null: no checkpoints were kept */
   training: Training | null;
 }
@@ -955,6 +970,20 @@ export interface SimilarQuestion {
   row: number;
 }
 
+/** A text that is a source and a target, one after the other. */
+export interface SourceAndTarget {
+  /** words of the source, which are the first rows */
+  source: Count;
+  /** that have states in those rows; others in the rest */
+  columns: string[];
+  /** whether the model has written the target itself */
+  generated: boolean;
+  /** the part that computes it; empty: there is none */
+  attention: string;
+  /** of each row of the target, rows of the source and their weights, largest first */
+  links: [Count, Probability][][];
+}
+
 /** The encoding of one state. */
 export interface State {
   colour: Colour;
@@ -1029,6 +1058,26 @@ export interface Temperature {
   /** there, with it */
   calibration: Probability;
   states: Count;
+}
+
+/** Some of the texts that there are. */
+export interface Texts {
+  /** how many there are */
+  total: Count;
+  /** how many of them are what was looked for */
+  found: Count;
+  /** the first of these */
+  texts: KeptText[];
+}
+
+/** Which texts there are. */
+export interface TextsQuestion {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** words, of which each begins one of the text; #12: that one; at most 200 characters */
+  find?: string;
+  /** how many of those that are found to leave out; 0 to 1,000,000 */
+  first?: number;
 }
 
 /** Where in a training a run stands whose checkpoints were kept. */
@@ -1174,6 +1223,7 @@ export interface View {
   semantic: string | null;
   palette: string | null;
   density: "bars" | "compact";
+  /** columns, as rnnlens show takes them */
   kinds: "all" | "outputs" | string[] | null;
   naming: "both" | "names" | "symbols";
   /** 1 to 5 */
@@ -1214,11 +1264,14 @@ export interface Word {
   text: string;
   label: string;
   unknown: boolean;
-  group: string;
+  /** of the word as a label; null: words are no labels here */
+  group: string | null;
   /** what is read at its step; null: it is a word */
   value: Amount | null;
   /** the numbers read at its step, from 0 to 1 over the sequence; none: see value */
   picture: Probability[];
+  /** which piece of a word it is; a mark stands for no word; empty: it is a whole one */
+  piece: "" | "first" | "inner" | "last" | "mark";
 }
 
 /** Which words have made a state say `labels` rather than those `against` them. */
@@ -1311,6 +1364,7 @@ export interface Posts {
   "api/grid": { asked: GridQuestion; answer: Grid };
   "api/follow": { asked: FollowQuestion; answer: Followed };
   "api/labels": { asked: LabelsQuestion; answer: Labels };
+  "api/texts": { asked: TextsQuestion; answer: Texts };
   "api/turns": { asked: TurnsQuestion; answer: Turns };
   "api/divergence": { asked: DivergenceQuestion; answer: Divergences };
   "api/written": { asked: WrittenQuestion; answer: Written };

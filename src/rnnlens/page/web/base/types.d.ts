@@ -43,6 +43,7 @@ declare global {
   type GridQuestion = import("./schema.d.ts").GridQuestion;
   type Hit = import("./schema.d.ts").Hit;
   type Near = import("./schema.d.ts").Near;
+  type Pair = import("./schema.d.ts").SourceAndTarget;
   type Picture = import("./schema.d.ts").Picture;
   type Pin = import("./schema.d.ts").Pin;
   type Place = import("./schema.d.ts").Place;

@@ -8,6 +8,7 @@ import { following } from "./follow.js";
 import { grid } from "./grid.js";
 import { labels } from "./labels.js";
 import { Machine } from "./machine.js";
+import { texts } from "./recorded.js";
 import { refusal } from "./refusals.js";
 import { Subject } from "./subject.js";
 import { turning } from "./turns.js";
@@ -30,10 +31,19 @@ export const ANSWERS = {
   "api/divergence": divergences,
   "api/follow": following,
   "api/labels": labels,
+  "api/texts": texts,
   "api/turns": turning,
   "api/written": written,
   "api/continue": continued,
 };
+
+/** What needs a network, and what that is. @type {Record<string, string>} */
+const NETWORKS = { "api/written": "which words have written a state", "api/continue": "how a text goes on" };
+
+/** Whether a published file answers. @param {string} path @param {Pick<RunSummary, "reads">} run */
+export function canAnswer(path, { reads }) {
+  return path in ANSWERS && (reads || !(path in NETWORKS));
+}
 
 export class Engine {
   /** @param {Subject} subject */
@@ -67,6 +77,7 @@ export class Engine {
     for (const run of [asked.run, asked.beside]) { // a file holds one run
       if ((run ?? name) !== name) throw refusal("no_run", { run: repr(run), known: name });
     }
+    if (!canAnswer(path, this.subject.manifest.run)) throw refusal("no_network", { what: NETWORKS[path] });
     return work(this.subject, asked, pauses(signal));
   }
 }

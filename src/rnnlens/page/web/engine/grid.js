@@ -13,7 +13,7 @@ import { tooMany } from "./reading.js";
 const STEP = 24; // rows that are encoded at once
 const SHARES = 10 ** COUNTS.share_decimals;
 const FEW = 8; // lines at once whose states are compared: all that they say is held
-const NO_WORD = { text: "", label: "", unknown: false, group: TEXTS.other_group, value: null, picture: [] };
+const NO_WORD = { text: "", label: "", unknown: false, group: null, value: null, picture: [], piece: /** @type {const} */ ("") };
 /** No word was read, so that no state says anything. @type {State} */
 const NO_STATE = { colour: COLOURS.gap, group: TEXTS.other_group, share: 0, rival: null, entropy: 0, top: [], wanted: null, unread: true, outside: null, number: null };
 
@@ -65,6 +65,7 @@ function headOf({ text, shown, lines, areTwo, edits, dropped, readings }) {
     numbers: subject.text.labels.scale !== null,
     scale: scale && { edges: scale.edges, names: scale.names, calibrated: Boolean(manifest.probes?.stacks[semantic]?.widths) },
     several,
+    reads: manifest.run.reads,
     alone: palette.alone,
     placeholders: own ? subject.text.placeholders : {},
     words: lines.map(({ number, row }) => (row === null ? NO_WORD : words[number][row])),
@@ -73,7 +74,7 @@ function headOf({ text, shown, lines, areTwo, edits, dropped, readings }) {
     dropped,
     sides: areTwo ? shown.map((one) => ({ run: subject.name, title: subject.title, text: one.text, columns: [] })) : [],
     lines: areTwo ? lines.map((line) => line.toJson()) : [],
-    notes: [],
+    notes: [], pairs: [],
   };
 }
 
@@ -81,13 +82,15 @@ function headOf({ text, shown, lines, areTwo, edits, dropped, readings }) {
 function wordsJson({ subject, semantic, palette, words, ids }) {
   const { groups, groupOf } = subject.palettesFor(semantic)[palette], { text, manifest } = subject;
   const labels = manifest.semantics[semantic].of_model ? text.labelsOf(ids) : ids.map(() => -1);
+  const places = text.places(ids);
   return words.map((word, k) => ({
     text: word,
     label: text.name(ids[k]),
     unknown: text.isUnknown(ids[k]),
-    group: labels[k] >= 0 ? groups[groupOf[labels[k]]] : TEXTS.other_group,
+    group: labels[k] >= 0 ? groups[groupOf[labels[k]]] : null,
     value: text.values(ids[k])[0] ?? null,
     picture: [],
+    piece: places[k],
   }));
 }
 

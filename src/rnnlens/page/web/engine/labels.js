@@ -1,7 +1,7 @@
 // Labels by their names; one that is not there is refused with those most like it.
 
 import { compared, repr } from "./python.js";
-import { COUNTS } from "../base/rules.js";
+import { COUNTS, TEXTS } from "../base/rules.js";
 import { message, refusal } from "./refusals.js";
 
 const LIKE = 0.6; // the least share of letters in common of words that are alike
@@ -13,15 +13,22 @@ const LONG = 200; // letters, of which the frequent ones begin no match
  */
 export function labels(subject, { semantic = null, begins = "", names = [] }) {
   const known = subject.answers(subject.checkedSemantic(semantic)).names;
-  const begun = begins ? known.filter((label) => label.startsWith(begins)) : [];
-  begun.sort((a, b) => Number(a !== begins) - Number(b !== begins));
+  const starts = [begins, TEXTS.piece_blank + begins], equal = (/** @type {string} */ label) => starts.includes(label);
+  const begun = begins ? known.filter((label) => starts.some((start) => label.startsWith(start))) : [];
+  begun.sort((a, b) => Number(equal(b)) - Number(equal(a)));
   return { begins: begun.slice(0, COUNTS.completions), nearest: begun.length || !begins ? [] : closeMatches(begins, known),
-    absent: [...new Set(names)].filter((name) => !known.includes(name)) };
+    absent: [...new Set(names)].filter((name) => place(name, known) < 0) };
+}
+
+/** A label's place: that of a piece of words, or else of the one that begins a word so; -1: none. @param {string} label @param {readonly string[]} known */
+function place(label, known) {
+  const number = known.indexOf(label);
+  return number < 0 ? known.indexOf(TEXTS.piece_blank + label) : number;
 }
 
 /** A label's place among all. @param {string} label @param {readonly string[]} known @returns {number} */
 export function numberOf(label, known) {
-  const number = known.indexOf(label);
+  const number = place(label, known);
   if (number >= 0) return number;
   const near = closeMatches(label, known);
   const like = near.length ? message("alike_labels", { labels: near.map(repr).join(", ") }) : message("no_alike_label");

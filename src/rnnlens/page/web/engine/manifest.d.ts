@@ -55,6 +55,7 @@ export interface NetworkJson {
   tops: string[]; // the kinds that the prediction is made of, side by side
   maps: { weight: Numbered; bias: Numbered | null }[]; // from these to the prediction, one by one
   whole: boolean; // whether the prediction is one for a whole text
+  recorded?: { kinds: Record<string, Numbered>; own: Numbered | null }; // states that are looked up: nothing is computed
   causal: boolean; // whether Python knows that a state depends on nothing after it
 }
 
@@ -83,6 +84,8 @@ export interface ProbesJson {
 
 export interface SemanticJson {
   of_model: boolean; // whether it asks for labels of the model itself
+  asks: string; // the targets that it is about
+  shift: number; // words after its own that the label stands
   offset: number; // words after the one just read that the label stands
   palettes: string; // their key
   columns: Column[];

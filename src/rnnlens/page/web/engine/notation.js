@@ -11,35 +11,36 @@ import { message, refusal } from "./refusals.js";
 const braces = () => new RegExp(PATTERNS.braces, "gu"), brace = () => new RegExp(PATTERNS.brace, "gu");
 
 /**
- * The two texts that a text with braces stands for; null: it is one text. A model that reads braces and bars as words
- * is given them as they are; where it knows braces alone, those that stand by themselves are words.
+ * The two texts that a text with braces stands for; null: it is one text. Of a model that reads braces and bars, only those
+ * with one bar and no blank beside them are alternatives; where it knows braces alone, those that stand by themselves are words.
  * @param {string} text @param {Words} known @returns {[string, string] | null}
  */
 export function twoTexts(text, known) {
-  if (text.search(brace()) < 0 || readsBraces(known)) return null;
-  const sides = ["", ""];
+  if (text.search(brace()) < 0) return null;
+  const sides = ["", ""], reads = readsBraces(known);
   let end = 0;
-  for (const match of text.matchAll(braces())) {
-    if (isWords(match[0], known)) continue;
+  for (const match of text.matchAll(reads ? new RegExp(PATTERNS.tight_braces, "gu") : braces())) {
+    if (!reads && isWords(match[0], known)) continue;
     const between = text.slice(end, match.index);
-    refuseStrays(between, known);
+    if (!reads) refuseStrays(between, known);
     alternatives(match[0]).forEach((alternative, k) => {
       sides[k] = joined(joined(sides[k], between), alternative);
     });
     end = match.index + match[0].length;
   }
-  refuseStrays(text.slice(end), known);
+  if (!reads) refuseStrays(text.slice(end), known);
   return end ? [joined(sides[0], text.slice(end)), joined(sides[1], text.slice(end))] : null;
 }
 
-/** Whether braces and bars are words of a model, so that no text stands for two. @param {Words} known */
+/** Whether braces and bars are words of a model, so that most of them are its own. @param {Words} known */
 function readsBraces(known) {
   return known.has("{") && known.has("|");
 }
 
 /** What a single text says: its braces without the backslashes before them. @param {string} text @param {Words} known */
 export function plain(text, known) {
-  return readsBraces(known) ? text : text.replace(new RegExp(PATTERNS.escaped_brace, "gu"), "$1");
+  if (readsBraces(known)) return text.replace(new RegExp(PATTERNS.escaped_tight_braces, "gu"), "$1$2$3");
+  return text.replace(new RegExp(PATTERNS.escaped_brace, "gu"), "$1");
 }
 
 /** Whether braces are words of the model, which stand by themselves and have no bar between. @param {string} inside @param {Words} known */

@@ -1,5 +1,6 @@
 // A text as a subject reads it: its words, their numbers, the labels that came, and its edits.
 
+import { shownColumns } from "../base/columns.js";
 import { thousands } from "../base/format.js";
 import { repr } from "./python.js";
 import { filled, Refusal } from "../base/refusal.js";
@@ -27,6 +28,7 @@ export class Reading {
     this.ids = read.ids;
     /** The label each word is, where the text tells what came; else -1. */ this.came = read.came;
     /** Words of the text beyond the most that are read. */ this.leftOut = read.leftOut;
+    /** The label that is right at each state, where texts tell it. */ this.told = subject.text.told(read.ids, subject.manifest.semantics[semantic].asks);
     this.answers = subject.answers(semantic);
     this.columns = subject.columnsFor(semantic);
     this.edits = edits.length ? new TextEdits(subject, read.ids, semantic, edits) : null;
@@ -36,12 +38,13 @@ export class Reading {
   /** Refuse what a subject cannot read. @param {Subject} subject @param {string} text @param {string | null} semantic @param {string | null} palette */
   static of(subject, text, semantic, palette) {
     const chosen = subject.checkedSemantic(semantic), colours = subject.checkedPalette(palette, chosen);
-    const every = wordsOf(subject, text), words = every.slice(0, COUNTS.text_words), ids = subject.text.encode(words);
+    const every = wordsOf(subject, text), words = every.slice(0, COUNTS.text_words), ids = subject.text.numbers(plain(text, subject.text.index), words);
     return new Reading(subject, text, chosen, colours, { words, ids, came: subject.text.came(ids), leftOut: every.length - words.length });
   }
 
   /** The text with these edits on the way. @param {Edit[]} edits */
   edited(edits) {
+    if (!this.subject.manifest.run.reads) throw refusal("no_network", { what: "an edit" });
     return new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { edits });
   }
 
@@ -56,9 +59,9 @@ export class Reading {
     return this.edits?.edits ?? [];
   }
 
-  /** The text, of which only the kinds in some columns are wanted; one with edits is wanted whole. @param {string[]} columns */
+  /** The text, of which only the kinds in some columns are wanted; one with edits is wanted whole. @param {string[]} columns their names */
   showing(columns) {
-    const kinds = new Set(this.columns.filter(({ id }) => columns.includes(id)).map(({ kind }) => kind));
+    const kinds = new Set(shownColumns(this, columns).map(({ kind }) => kind));
     return this.edits || !kinds.size ? this : new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { kinds });
   }
 

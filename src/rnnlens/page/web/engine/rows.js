@@ -165,8 +165,9 @@ export class Rows {
   }
 
   /** The label that a state is asked about, -1 where the text has none. @param {Reading} reading @param {string} kind @param {number} t */
-  wanted({ semantic, came }, kind, t) {
-    const { of_model, offset } = this.semantics[semantic];
+  wanted({ semantic, came, told }, kind, t) {
+    const { of_model, offset, shift } = this.semantics[semantic];
+    if (told) return told[t + (kind === PREDICTION ? 0 : shift)] ?? -1;
     return of_model ? came[t + (kind === PREDICTION ? 1 : offset)] ?? -1 : -1; // no text tells other labels
   }
 

@@ -6,6 +6,7 @@ import { Comparison } from "./difference.js";
 import { Network } from "./network.js";
 import { Palette } from "./palette.js";
 import { Probes } from "./probes.js";
+import { RecordedStates, RecordedText } from "./recorded.js";
 import { refusal } from "./refusals.js";
 import { Rows } from "./rows.js";
 import { Session } from "./session.js";
@@ -20,8 +21,10 @@ export class Subject {
     this.title = manifest.title;
     this.kinds = manifest.kinds;
     this.semantics = manifest.run.semantics;
-    this.text = new Text(manifest.text);
-    this.network = new Network(manifest.network, manifest.kinds, this.text, machine);
+    const { recorded } = manifest.text;
+    this.text = recorded ? new RecordedText(manifest.text, recorded) : new Text(manifest.text);
+    this.network = /** @type {Network} */ (recorded ? new RecordedStates(manifest.network, machine)
+      : new Network(manifest.network, manifest.kinds, this.text, machine)); // whatever asks more of it is refused before
     this.probes = manifest.probes && new Probes(manifest.probes, machine);
     this.session = new Session(this.network, manifest.kinds);
     /** @type {Record<string, Record<string, Palette>>} */

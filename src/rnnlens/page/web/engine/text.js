@@ -4,14 +4,15 @@ import { float, general, repr, split, splitNumbers, whole } from "./python.js";
 import { Refusal } from "../base/refusal.js";
 import { LISTS, PATTERNS, TEXTS } from "../base/rules.js";
 import { pennWords } from "./penn.js";
+import { Pieces } from "./pieces.js";
 import { message, refusal } from "./refusals.js";
 
 /** @typedef {{edges: number[], middles: number[], names: string[], error: number}} Scale */
 /** @typedef {{names: string[], several: boolean, scale: Scale | null}} Answers */
 /**
  * @typedef {{labels: Answers, inputs: string[] | null, counts: number[] | null, numerals: string[], lowercase: boolean, numbers: boolean,
- *   splitting: "penn" | "blanks" | "letters" | "numbers", follows: boolean, mark: number | null,
- *   begin: string | null, features: number}} TextJson
+ *   splitting: "penn" | "blanks" | "letters" | "numbers" | "pattern" | "pieces", pattern: string, pieces: import("./pieces.js").PiecesJson | null, follows: boolean, mark: number | null,
+ *   begin: string | null, features: number, recorded?: import("./recorded.js").KeptText[]}} TextJson
  */
 
 const { number_word: NUM, unknown_word: UNK } = TEXTS, { unknown_words: UNKNOWN } = LISTS; // what a model may call unknown words
@@ -38,6 +39,8 @@ export class Text {
     this.features = json.features;
     this.inputs = json.inputs ?? json.labels.names;
     this.index = new Map(this.inputs.map((word, number) => [word, number]));
+    this.pattern = new RegExp(json.pattern ?? "", "gu");
+    this.tokenizer = json.pieces ? new Pieces(json.pieces) : null;
     this.numerals = new Set(json.numerals);
     const names = json.lowercase || json.numbers ? [UNK] : UNKNOWN;
     /** @type {number | null} */
@@ -55,9 +58,16 @@ export class Text {
   /** The words of a text that somebody typed. @param {string} text @returns {string[]} */
   words(text) {
     if (this.json.splitting === "numbers") return this.features > 1 ? split(text) : splitNumbers(text);
-    const { begin, splitting } = this.json, pieces = splitting === "letters" ? [...text] : split(text);
-    const words = splitting === "blanks" || splitting === "letters" ? pieces : pieces.flatMap((piece) => this.wordsOf(piece));
+    const { begin, splitting } = this.json, words = this.pieces(text, splitting);
     return begin !== null && words.length && words[0] !== begin ? [begin, ...words] : words;
+  }
+
+  /** @param {string} text @param {string} splitting the rule @returns {string[]} */
+  pieces(text, splitting) {
+    if (this.tokenizer) return this.tokenizer.encode(text).map((number) => this.inputs[number]);
+    if (splitting === "letters") return [...text];
+    if (splitting === "pattern") return [...text.matchAll(this.pattern)].map(([found]) => found).filter(Boolean);
+    return splitting === "blanks" ? split(text) : split(text).flatMap((piece) => this.wordsOf(piece));
   }
 
   /** The words of a text between blanks; unknown ones are taken apart as in Penn. @param {string} piece */
@@ -69,6 +79,16 @@ export class Text {
       this.split.set(piece, words);
     }
     return words;
+  }
+
+  /** The numbers of the words of a text, which they may be the first of. @param {string} _text @param {string[]} words */
+  numbers(_text, words) {
+    return this.encode(words);
+  }
+
+  /** The labels that are right at the states of a text, by their targets; null: typed texts do not tell. @param {number[]} _ids @param {string} _asks @returns {number[] | null} */
+  told(_ids, _asks) {
+    return null;
   }
 
   /** The numbers of words that somebody typed. @param {string[]} words @returns {number[]} */
@@ -112,6 +132,11 @@ export class Text {
   name(number) {
     if (this.features) return this.values(number).map((value) => general(value, 4)).join();
     return this.inputs[number];
+  }
+
+  /** Which piece of a word each is, where a model reads pieces. @param {number[]} ids @returns {("" | "first" | "inner" | "last" | "mark")[]} */
+  places(ids) {
+    return this.tokenizer ? this.tokenizer.places(ids) : ids.map(() => "");
   }
 
   /** The numbers that are read at a step; none where words are. @param {number} number @returns {number[]} */

@@ -5,7 +5,7 @@ import { html, shape, toDom } from "../base/markup.js";
 import { TEXTS } from "../base/rules.js";
 import { drawRival } from "../grid/draw.js";
 import { amount, drawRamp } from "../grid/scale.js";
-import { layerAlone, shownColumns } from "../grid/layout.js";
+import { acrossLayers, hasMany, isOpen, layerAlone, shownColumns, turned } from "../base/columns.js";
 import { action, list, menu, segments, take } from "./menus.js";
 
 /** @typedef {(change: Partial<View>) => void} OnView */
@@ -22,6 +22,7 @@ export class Controls {
   constructor(root, onView, can) {
     this.onView = onView;
     this.can = can;
+    this.turned = (/** @type {number} */ _layer) => {}; // opens a layer or closes it
     this.seen = ""; // the choices offered, so that they are made anew only when they change
     /** @type {HTMLElement} */ this.semantics = html("div", { class: "place" });
     /** @type {HTMLElement} */ this.palettes = html("div", { class: "place" });
@@ -68,6 +69,10 @@ export class Controls {
     this.palettes.replaceChildren(...(this.can.semantic ? this.colouring(grid) : []));
     const shown = new Set(shownColumns(grid, view.kinds).map((column) => column.id));
     for (const box of this.kinds.querySelectorAll("input")) box.checked = shown.has(box.value);
+    this.turned = (/** @type {number} */ layer) => this.onView({ kinds: turned(grid, view.kinds, layer) });
+    for (const made of this.kinds.querySelectorAll("[data-opens]")) {
+      made.setAttribute("aria-pressed", String(isOpen(grid, view.kinds, Number(made.getAttribute("data-opens")))));
+    }
   }
 
   /** @param {Held} grid */
@@ -81,7 +86,7 @@ export class Controls {
       this.semantics.append(control("ask about", choices, grid.semantic, choose),
         html("span", { class: "soft askabout", "aria-hidden": "true", title: "What every state is asked about: point at a choice to read the question" }, "ask about"));
     }
-    this.kinds.replaceChildren(this.presets(grid), html("div", {}, ...this.layers(grid)));
+    this.kinds.replaceChildren(this.presets(grid), html("div", {}, ...(hasMany(grid) ? this.manyLayers(grid) : this.layers(grid))));
   }
 
   /** Which groups have colours, and what these fade by, where there is a choice. @param {Held} grid */
@@ -101,11 +106,27 @@ export class Controls {
   /** @param {Held} grid */
   presets(grid) {
     const last = lastLayer(grid.columns), inside = [...new Set(grid.columns.map((column) => column.layer))].filter((layer) => layer > 0 && layer < last);
-    const alone = inside.length < 2 ? [] : inside.map((layer) => action(`layer ${layer} only`, () => this.onView({ kinds: layerAlone(grid, layer) })));
+    const alone = inside.length < 2 || hasMany(grid) ? [] : inside.map((layer) => action(`layer ${layer} only`, () => this.onView({ kinds: layerAlone(grid, layer) })));
     return html("div", { class: "presets" },
       action("default", () => this.onView({ kinds: null })),
       action("all", () => this.onView({ kinds: "all" })),
       action("outputs only", () => this.onView({ kinds: "outputs" })), ...alone);
+  }
+
+  /** Of many columns: a kind of every layer side by side, and which layers are open. @param {Held} grid */
+  manyLayers(grid) {
+    const own = grid.columns.filter((column) => column.letter === TEXTS.prediction).map((column) => column.id);
+    const across = [...acrossLayers(grid.columns)].map(([name, [column]]) => {
+      const mark = html("i", {}, column.letter ? visible(column.symbol) : "");
+      if (column.back) mark.append(html("sub", {}, `t−${column.back}`));
+      return html("button", { type: "button", class: "action", title: `kinds=${name}`, click: () => this.onView({ kinds: [name, ...own] }) },
+        mark, " ", visible(column.letter ? column.name : name));
+    });
+    const last = lastLayer(grid.columns), layers = [...new Set(grid.columns.map((column) => column.layer))].filter((layer) => layer > 0 && layer < last);
+    const opens = layers.map((layer) => html("button", { type: "button", class: "action", "data-opens": layer, "aria-label": `layer ${layer}`,
+      click: () => this.turned(layer) }, String(layer)));
+    return [html("fieldset", { class: "across" }, html("legend", {}, "one kind of every layer"), ...across),
+      html("fieldset", { class: "opens" }, html("legend", {}, "open layers"), ...opens)];
   }
 
   /** @param {Held} grid */

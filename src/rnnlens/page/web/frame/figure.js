@@ -4,7 +4,7 @@
 import { quote, visible } from "../base/format.js";
 import { besideOf } from "../base/lines.js";
 import { html } from "../base/markup.js";
-import { shownColumns } from "../grid/layout.js";
+import { shownColumns } from "../base/columns.js";
 import { parseKinds, parseRows, spanText } from "../grid/part.js";
 import { Picker } from "../grid/picker.js";
 import { reason } from "../net/client.js";

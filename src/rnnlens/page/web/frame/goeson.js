@@ -3,7 +3,7 @@
 import { editsOf } from "../base/edits.js";
 import { visible } from "../base/format.js";
 import { laneNames } from "../base/lanes.js";
-import { readings } from "../base/lines.js";
+import { hasNetwork, readings } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
 
 /** @typedef {import("../net/readings.js").Reader} Reader */
@@ -40,7 +40,7 @@ export class GoesOn {
 
   /** Wherever words follow, a text can be gone on with. @param {Held} grid @param {View} view */
   show(grid, view) {
-    const { layout, room } = this.gridView, there = grid.follows && grid.words.length > 0 && !grid.left_out;
+    const { layout, room } = this.gridView, there = grid.follows && hasNetwork(grid) && grid.words.length > 0 && !grid.left_out;
     this.root.hidden = !there;
     if (layout) this.root.style.minWidth = `${layout.words + layout.width}px`;
     this.root.style.setProperty("--room", `${room.width}px`);

@@ -6,7 +6,7 @@ import { KEYS } from "../panel/detail.js";
 /** @typedef {import("../panel/subject.js").Act} Act */
 /**
  * What keys do. `type` gives the keys to the text, where there is one to type into, and says whether it did.
- * @typedef {{isOn: () => boolean, isSelected: () => boolean, move: (event: KeyboardEvent) => boolean, act: (act: Act) => void, turn: () => void,
+ * @typedef {{isOn: () => boolean, isSelected: () => boolean, move: (event: KeyboardEvent) => boolean, act: (act: Act) => void, turn: () => void, open: () => void,
  *   escape: () => void, type: () => boolean, undo: () => void, redo: () => void, text: HTMLElement}} KeyCallbacks
  */
 
@@ -61,8 +61,9 @@ export class Keys {
     const { on } = this, act = ACTS.get(key) ?? ((key === "Enter" || key === " ") && !target.closest("button, a, summary, input") ? "pin" : undefined);
     if (!on.isSelected()) return false;
     if (key === "t") on.turn();
+    else if (key === "o") on.open();
     else if (act) on.act(act);
-    return key === "t" || act !== undefined;
+    return key === "t" || key === "o" || act !== undefined;
   }
 }
 

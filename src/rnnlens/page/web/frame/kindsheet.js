@@ -1,9 +1,10 @@
-// What a column's head opens: the kind's name, equation and perplexity, and which columns are shown; a layer's name shows it alone.
+// What a column's head opens: the kind's name, equation and perplexity, and which columns are shown; a layer's name shows it alone, or where
+// there are many columns opens it into its kinds.
 
 import { columnName, lastLayer, layerName, perplexity, semanticName, usedWords, visible } from "../base/format.js";
 import { html } from "../base/markup.js";
 import { meaning } from "../base/metrics.js";
-import { layerAlone, shownColumns } from "../grid/layout.js";
+import { hasMany, isOpen, layerAlone, shownColumns, turned } from "../base/columns.js";
 
 export class KindSheet {
   /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView @param {(() => void) | null} accuracy */
@@ -17,12 +18,12 @@ export class KindSheet {
     place.append(this.sheet);
     heads.addEventListener("click", (event) => {
       const { head, column, layer } = this.at(event);
-      if (layer !== null && this.grid) this.alone(this.grid, layer);
+      if (layer !== null) this.turn(layer);
       else if (head && column) this.open(column, head.getBoundingClientRect());
     });
     heads.addEventListener("pointerover", (event) => {
       const { column, layer } = this.at(event), last = lastLayer(this.grid?.columns ?? []);
-      heads.title = layer !== null ? (this.isAlone(layer) ? "Click to show the other layers again" : `Click to show ${layerName(layer, last)} alone`)
+      heads.title = layer !== null ? this.turns(layer, layerName(layer, last))
         : column ? `${columnName(column, last)}: click to read what it is and how well it predicts` : "";
     });
     place.getRootNode().addEventListener("pointerdown", (event) => {
@@ -56,10 +57,23 @@ export class KindSheet {
     return this.grid !== null && shownColumns(this.grid, this.kinds).every((column) => column.layer === layer);
   }
 
-  /** Show a layer alone; where it is alone already, what is shown by default. @param {Held} grid @param {number} layer */
-  alone(grid, layer) {
+  /**
+   * Show a layer alone; where it is alone already, what is shown by default. Of many columns, open the layer or close it.
+   * @param {number} layer
+   */
+  turn(layer) {
+    const { grid, kinds } = this;
+    if (!grid) return;
     this.close();
-    this.onView({ kinds: this.isAlone(layer) ? null : layerAlone(grid, layer) });
+    if (hasMany(grid)) this.onView({ kinds: turned(grid, kinds, layer) });
+    else this.onView({ kinds: this.isAlone(layer) ? null : layerAlone(grid, layer) });
+  }
+
+  /** What a click on a layer's name does. @param {number} layer @param {string} name */
+  turns(layer, name) {
+    const { grid, kinds } = this;
+    if (grid && hasMany(grid)) return isOpen(grid, kinds, layer) ? `Click to close ${name}` : `Click to open ${name} into its kinds`;
+    return this.isAlone(layer) ? "Click to show the other layers again" : `Click to show ${name} alone`;
   }
 
   /** @returns {boolean} whether it was open */

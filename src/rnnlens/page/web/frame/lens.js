@@ -4,7 +4,7 @@
 import { html, write } from "../base/markup.js";
 import { flow, neighbours } from "../grid/flow.js";
 import { GridView } from "../grid/gridview.js";
-import { shownColumns } from "../grid/layout.js";
+import { shownColumns } from "../base/columns.js";
 import { drawComparison } from "../panel/compare.js";
 import { carried, drawPin, grouped, keep, knownBits, lives, pairKey, pinKey, pinOf, placeOf, toggled } from "../panel/pins.js";
 import { subjectOf, whyNot } from "../panel/subject.js";
@@ -171,7 +171,7 @@ export class Lens {
   /** @param {import("../panel/subject.js").Act} act */
   actNow(act) {
     const { grid, view } = this, subject = this.subject(), indexed = this.callbacks.similar?.has(grid?.run ?? "") ?? false;
-    if (!grid || !view || !subject || !this.panel.can(act) || whyNot(act, grid, subject, indexed)) return;
+    if (!grid || !view || !subject || !this.panel.can(act, grid) || whyNot(act, grid, subject, indexed)) return;
     if (act === "change") this.whatIf.open(subject.place, this.panel.acts.get("change") ?? this.gridView.scroller);
     else if (act === "follow") this.overlay.followAndType(subject.state.top[0][0]);
     else if (act === "pin") this.change({ pins: toggled(view.pins, pinOf(grid, subject.place)) });
@@ -228,6 +228,12 @@ export class Lens {
     this.sheet.show(view);
     this.refreshPins();
     this.ask();
+  }
+
+  /** What a click on the name of its layer does, for the selected state. */
+  openLayer() {
+    const { grid, view } = this, column = grid?.columns.find((one) => one.id === view?.focus?.column);
+    if (column) this.kindSheet.turn(column.layer);
   }
 
   /** Ring the selected state and the pinned ones, and light up the flow of the one that is pointed at, or else of the selected one. */

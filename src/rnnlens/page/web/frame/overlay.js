@@ -3,7 +3,7 @@
 import { followText, scaleOf } from "../base/follow.js";
 import { rowsAfter } from "../base/lines.js";
 import { html } from "../base/markup.js";
-import { shownColumns } from "../grid/layout.js";
+import { shownColumns } from "../base/columns.js";
 import { labelAt, ranked } from "../grid/over.js";
 import { Readings } from "../net/readings.js";
 import { answerOf, drawDecision, toldBy } from "../panel/decision.js";

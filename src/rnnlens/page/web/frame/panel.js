@@ -1,7 +1,7 @@
 // The panel beside the grid: which state is selected, what can be done with it, what it says, and tabs that say more.
 
 import { visible } from "../base/format.js";
-import { columnsAt, isGap } from "../base/lines.js";
+import { columnsAt, hasNetwork, isGap } from "../base/lines.js";
 import { html } from "../base/markup.js";
 import { drawBefore, besideKept, isCompared } from "../panel/before.js";
 import { drawDetail, drawGap, drawHint, drawSays } from "../panel/detail.js";
@@ -33,7 +33,8 @@ export class Panel {
     this.wide = 0; // kept, so that drawing does not lay the page out twice
     this.drawn = ""; // the hint that is shown
     /** @type {{key: string, kept: Kept | null | undefined}} */ this.before = { key: "", kept: null };
-    this.can = (/** @type {Act} */ act) => act === "pin" || (act === "alike" ? similar !== undefined : read !== undefined);
+    this.can = (/** @type {Act} */ act, /** @type {Held | null} */ grid = null) => act === "pin" || (act === "alike" ? similar !== undefined
+      : read !== undefined && (act === "follow" || hasNetwork(grid)));
     this.fold = html("button", { type: "button", class: "plain fold", click: () => set({ folded: !this.root.parentElement?.classList.contains("folded") }) });
     this.heading = html("h2", {});
     this.equation = html("p", { class: "equation" });
@@ -91,6 +92,7 @@ export class Panel {
     for (const [act, word, letter] of ACTS) {
       const button = this.acts.get(act), why = whyNot(act, grid, subject, indexed);
       if (!button) continue;
+      button.hidden = !this.can(act, grid);
       const said = act === "pin" && isPinned ? "Unpin" : word;
       button.textContent = said;
       button.disabled = why !== "";
@@ -108,8 +110,9 @@ export class Panel {
 
   /** @param {Held} grid @param {View} view @param {Subject | null} subject */
   showTab(grid, view, subject) {
-    const tab = this.tabs.has(view.tab) ? view.tab : "says";
+    const tab = this.tabs.has(view.tab) && (view.tab !== "written" || hasNetwork(grid)) ? view.tab : "says";
     for (const [name, button] of this.tabs) {
+      button.hidden = name === "written" && !hasNetwork(grid);
       button.setAttribute("aria-selected", String(name === tab));
       button.tabIndex = name === tab ? 0 : -1;
     }
@@ -154,7 +157,7 @@ export class Panel {
 
   /** Arrows go from tab to tab. @param {KeyboardEvent} event */
   key(event) {
-    const step = new Map([["ArrowLeft", -1], ["ArrowRight", 1]]).get(event.key), all = [...this.tabs.keys()];
+    const step = new Map([["ArrowLeft", -1], ["ArrowRight", 1]]).get(event.key), all = [...this.tabs.keys()].filter((tab) => !this.tabs.get(tab)?.hidden);
     const at = all.findIndex((tab) => this.tabs.get(tab) === event.target);
     if (step === undefined || at < 0) return;
     event.preventDefault();

@@ -121,7 +121,8 @@ function markKey(grid, view) {
     ...(grid.scale || view.density === "compact" || view.follow ? [] : [bars]),
     entry("feeds", "feeds the selected state", ring("feeds")),
     entry("fed", "is fed by it", ring("fed")),
-    entry("group", grid.scale ? "where the number lies on the axis" : "group of the word itself", shape("rect", { x: 1, y: 8, width: 14, height: 3, rx: 1, class: "soft" })),
+    ...(grid.scale || grid.words.some(({ group }) => group !== null) ? [entry("group", grid.scale ? "where the number lies on the axis" : "group of the word itself",
+      shape("rect", { x: 1, y: 8, width: 14, height: 3, rx: 1, class: "soft" }))] : []),
   ];
   if (grid.words.some((word) => word.unknown)) {
     entries.push(entry("unknown-word", "word the model does not know", shape("text", { x: 4, y: 10.5, class: "soft", "font-style": "italic" }, "?")));

@@ -1,7 +1,7 @@
 // What if a state were another: a menu on the states, the edits above the grid, and a way back.
 
 import { editsAt, editWords, push, targetOf, ways, withEdit } from "../base/edits.js";
-import { columnsAt } from "../base/lines.js";
+import { columnsAt, hasNetwork } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
 import { momentName, partName } from "../panel/subject.js";
 
@@ -81,7 +81,7 @@ export class WhatIf {
   /** Open the menu of a state, if it can be changed. @param {Place} place @param {HTMLElement} opener */
   open(place, opener) {
     const { grid, gridView } = this;
-    if (!grid || !targetOf(grid, place) || !grid.rows[place.row]) return false;
+    if (!grid || !hasNetwork(grid) || !targetOf(grid, place) || !grid.rows[place.row]) return false;
     this.opener = opener;
     this.on?.focus(place);
     this.sheet.replaceChildren(...this.inside(grid, place));

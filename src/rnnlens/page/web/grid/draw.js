@@ -9,7 +9,7 @@ import { FONT, SERIF, fitted, tail } from "../base/text.js";
 import { changeOf, drawChanged } from "./changed.js";
 import { drawBars, INK, label, LABEL, NONE, round, SOFT } from "./bars.js";
 import { drawLanes, drawNextPair, drawNextWords, LANES, thenHeight } from "./lanes.js";
-import { AFTER, BEFORE, topOf } from "./layout.js";
+import { AFTER, BEFORE, linksWidth, topOf } from "./layout.js";
 import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
 import { drawSeries, drawStrip, numberWords } from "./scale.js";
 
@@ -52,9 +52,12 @@ export function drawRival(width, height, colour) {
 }
 
 /** @param {Layout} layout @param {number} height @param {number} top */
-function rules(layout, height, top = 0) {
-  return layout.groups.map((group) => shape("line", { class: "rule", x1: group.x - 6.5, x2: group.x - 6.5,
-    y1: top, y2: height, stroke: RULE }));
+function rules(layout, height, top = 0, source = false) {
+  const groups = layout.groups.filter((group) => !layout.below || group.source === source), gap = layout.density === "compact" ? 8 : 11;
+  const open = groups.filter((group) => group.open).map(({ x, width }) => shape("rect", { class: "opened", x: x - 6.5, y: top, width: width + gap, height: height - top,
+    fill: RULE, "fill-opacity": 0.35 }));
+  return [...open, ...groups.filter((group) => group.apart).map((group) => shape("line", { class: "rule", x1: group.x - 6.5, x2: group.x - 6.5,
+    y1: top, y2: height, stroke: RULE }))];
 }
 
 /**
@@ -99,11 +102,12 @@ export function drawRow(grid, row, layout, id, over = null) {
       : [inSight(layout, layout.row + thenHeight(layout, row), between / 2, made, ...then, ...drawSurprisal(grid, row, layout))];
   });
   // Never above its own row, whose words would be struck through while columns are scrolled beneath them.
-  return shape("g", {}, ...rules(layout, layout.row + thenHeight(layout, row), row ? 0 : between), ...drawn);
+  const first = !row || row === layout.below;
+  return shape("g", {}, ...rules(layout, layout.row + thenHeight(layout, row), first ? between : 0, row < layout.below), ...drawn);
 }
 
 /**
- * A word at the left of its row, underlined in the colour of its group.
+ * A word at the left of its row, underlined in the colour of its group, where words have one.
  * @param {Held} grid @param {number} row @param {Layout} layout
  * @returns {Shape}
  */
@@ -114,10 +118,10 @@ export function drawWord(grid, row, layout) {
   const sign = isUnfinished(grid, row) ? "…" : word.unknown ? "?" : "";
   const mark = sign ? layout.measure(sign, size) + (sign === "?" ? 3 : 0) : 0;
   const room = right - (layout.numbers ? layout.numbers + 6 : 0) - mark - (layout.series ? layout.series.width + 12 : 0)
-    - (grid.lines.length ? LANES : 0);
+    - (grid.lines.length ? LANES : 0) - linksWidth(grid);
   const said = fitted(visible(word.text), room, size, layout.measure, weight);
   const width = round(layout.measure(said, size, weight));
-  const colour = grid.groups.get(word.group) ?? NONE;
+  const colour = word.group === null ? null : grid.groups.get(word.group) ?? NONE;
   /** @type {Shape[]} */ const parts = [...drawLanes(grid, row, layout), ...drawNextWords(grid, row, layout)];
   const { row: number } = readingAt(grid, row), small = compact ? 8.5 : round(11 * layout.scale);
   if (number === null) return shape("g", {}, ...parts);
@@ -127,15 +131,28 @@ export function drawWord(grid, row, layout) {
       "font-size": small, "text-anchor": "end" }));
   }
   const baseline = round(middle + (compact ? size * 0.34 : size * 0.22));
-  parts.push(label(right - mark, baseline, said, { "font-size": size, "font-weight": weight,
-    "text-anchor": "end", direction: "ltr", ...(sign === "?" ? { class: "unknown", "font-style": "italic" } : {}) }));
+  const face = sign === "?" ? { class: "unknown", "font-style": "italic" } : word.piece === "mark" ? { class: "soft", fill: SOFT, "font-style": "italic" } : {};
+  parts.push(label(right - mark, baseline, said, { "font-size": size, "font-weight": word.piece === "mark" ? 400 : weight,
+    "text-anchor": "end", direction: "ltr", ...face }), ...drawBracket(grid, row, layout, right + (compact ? 7.5 : 4.5), middle));
   if (sign) {
     parts.push(label(right, baseline, sign, { class: "soft", fill: SOFT, "font-size": size, "text-anchor": "end" }));
   }
   const line = compact ? { x: right + 3, y: 0.5, width: 3, height: layout.state - 1 }
     : { x: round(right - mark - width), y: round(baseline + size * 0.3), width, height: round(size * 0.2), rx: 1 };
-  parts.push(shape("rect", { ...line, fill: colour }));
+  if (colour) parts.push(shape("rect", { ...line, fill: colour }));
   return shape("g", {}, ...drawSeries(grid, row, layout), ...parts);
+}
+
+/**
+ * A part of the bracket that joins the pieces of one word: it begins beside the first, and ends beside the last.
+ * @param {Held} grid @param {number} row @param {Layout} layout @param {number} x @param {number} middle @returns {Shape[]}
+ */
+function drawBracket(grid, row, layout, x, middle) {
+  const { piece } = grid.words[row];
+  if (!piece || piece === "mark" || grid.lines.length) return [];
+  const top = piece === "first" ? middle : 0, bottom = piece === "last" ? middle : layout.row + thenHeight(layout, row);
+  const end = piece === "inner" ? "" : `M${round(x - 2.5)} ${round(middle)}H${x}`;
+  return [shape("path", { class: "soft piece", d: `${end}M${x} ${round(top)}V${round(bottom)}`, fill: "none", stroke: SOFT, "stroke-width": 1.2 })];
 }
 
 /**
@@ -146,7 +163,7 @@ export function drawWord(grid, row, layout) {
 export function drawRowHead(grid, row, layout, part = null) {
   const word = grid.words[row], gap = readingAt(grid, row).row === null, half = isUnfinished(grid, row);
   const name = gap ? "no word" : visible(word.text), read = word.unknown ? `, unknown: read as ${visible(word.label)}` : "";
-  const title = gap ? "no word of this text stands here" : half ? `${name}…, not finished yet` : `${name}, ${groupName(word.group)}${read}`;
+  const title = gap ? "no word of this text stands here" : half ? `${name}…, not finished yet` : `${name}${word.group === null ? "" : `, ${groupName(word.group)}`}${read}`;
   const said = name + (half ? ", not finished" : word.unknown ? ", unknown word" : "");
   const shade = !part ? [] : [shape("rect", { class: `part ${part.share < 0 ? "against" : "for"}`, width: layout.words - 6,
     height: layout.state, rx: 4, "fill-opacity": round(0.35 * Math.abs(part.share)) })];
@@ -180,24 +197,29 @@ function shortName(column, width, layout) {
 }
 
 /**
- * The header: layers, symbols, names.
+ * The header: layers, symbols, names; of a pair, that of either side.
  * @param {Layout} layout
  * @param {(slot: number) => Record<string, string | number>} more attributes of a column's heading
+ * @param {boolean} source
  */
-export function drawHeader(layout, more = () => ({})) {
-  const groups = layout.groups.flatMap(({ name, layer, x, width }) => {
+export function drawHeader(layout, more = () => ({}), source = layout.below > 0) {
+  const groups = layout.groups.filter((group) => !layout.below || group.source === source).flatMap(({ name: whole, layer, x, width, open }) => {
+    const room = width + (open === null ? 6 : -6), fits = (/** @type {string} */ text) => layout.measure(text, 11) <= room;
+    // Where there is no room for more, the number of a layer that can be opened.
+    const name = open === null ? whole : [`${open ? "▾" : "▸"} ${whole}`, whole].find(fits) ?? String(layer);
+    const size = open === null || fits(name) ? 11 : 9;
     const line = shape("line", { class: "rule", x1: x, x2: x + width - 4, y1: 20.5, y2: 20.5, stroke: RULE });
-    const fits = layout.measure(name, 11) <= width + 6;
     // Its name stays in sight while some of its columns do.
     const stays = { "--from": `${x}px`, "--room": `${Math.max(0, round(width - layout.measure(name, 11) - 14))}px` };
-    return fits ? [shape("g", { "data-layer": layer }, label(x, 14, name, { class: "soft layername", fill: SOFT, "font-size": 11, ...stays })), line] : [line];
+    return fits(name) || size < 11 ? [shape("g", { "data-layer": layer }, label(x, 14, name, { class: "soft layername", fill: SOFT, "font-size": size, ...stays })), line] : [line];
   });
   const small = layout.density === "compact", { scale } = layout;
   const named = { class: "soft", fill: SOFT, "font-size": layout.label };
   const surprisal = !layout.surprisal ? [] : [label(layout.surprisal.x, 14, "came", { ...named, "font-size": 11 }),
     label(layout.surprisal.x, round(22 + (small ? 15 : 18) * scale), "bits", named)];
-  const columns = layout.slots.map((slot, k) => {
+  const columns = layout.slots.flatMap((slot, k) => {
     const { column, x, width } = slot;
+    if (layout.below && slot.source !== source) return [];
     /** @type {Shape[]} */ const parts = [];
     const size = width < 20 ? 12 : small ? 15 : round(19 * scale), y = round(22 + (small ? 15 : 18) * scale);
     const names = layout.naming === "names" || (layout.naming === "both" && !small);
@@ -213,9 +235,9 @@ export function drawHeader(layout, more = () => ({})) {
         named));
     }
     const made = shape("g", more(k), ...parts);
-    return slot === layout.own ? inSight(layout, layout.header, 0, made, ...surprisal) : made;
+    return [slot === layout.own ? inSight(layout, layout.header, 0, made, ...surprisal) : made];
   });
-  return shape("g", {}, ...rules(layout, layout.header, 4), ...groups, ...columns);
+  return shape("g", {}, ...rules(layout, layout.header, 4, source), ...groups, ...columns);
 }
 
 /** A ring around a state. @param {Slot} slot @param {Layout} layout @param {string} kind */

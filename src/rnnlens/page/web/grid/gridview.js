@@ -2,11 +2,13 @@
 
 import { columnName, lastLayer, rowSentence } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
+import { sideName } from "../base/pairs.js";
 import { html, redraw, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
 import { drawHeader, drawing, drawRow, drawRowHead } from "./draw.js";
 import { seriesAt } from "./scale.js";
-import { layOut, overhang, placeAt, rowsBetween, rowsFrom, topOf } from "./layout.js";
+import { layOut, overhang, placeAt, rowsBetween, rowsFrom, slotsAt, topOf } from "./layout.js";
+import { drawLinks } from "./links.js";
 import { mark, noMarks, unmark } from "./marks.js";
 import { moved, reveal } from "./movement.js";
 
@@ -40,7 +42,9 @@ export class GridView {
     this.room = { width: 0, height: 0 };
     this.top = this.height = this.overhang = 0;
     this.head = html("div", { class: "head", role: "row" });
-    this.body = html("div", { class: "body", role: "rowgroup" });
+    this.second = html("div", { class: "head second", role: "row" }); // of the target, below its source
+    this.links = html("div", { class: "links", "aria-hidden": "true" });
+    this.body = html("div", { class: "body", role: "rowgroup" }, this.links);
     this.scroller = html("div", { class: "scroller", role: "grid", tabindex: 0, "aria-label": "states" },
       this.head, this.body);
     root.append(this.scroller);
@@ -84,14 +88,20 @@ export class GridView {
     if (!this.room.width) this.room = this.space();
     const layout = layOut(grid, view, { ...this.room, words: this.layout?.words ?? 0 }, this.measure);
     const before = this.laidOut;
-    this.laidOut = JSON.stringify([layout, grid.run, grid.semantic, grid.palette]);
+    this.laidOut = JSON.stringify([layout, grid.run, grid.semantic, grid.palette, grid.pairs?.map(({ generated }) => generated)]);
     this.layout = layout;
     if (before !== this.laidOut) {
       for (const row of this.rows.values()) row.drawn = undefined;
-      this.head.replaceChildren(...headCells(layout, grid.columns));
-      this.head.style.height = `${layout.header}px`;
+      this.head.replaceChildren(...headCells(layout, grid, layout.below > 0));
+      this.head.style.height = this.second.style.height = `${layout.header}px`;
+      if (!layout.below) this.second.remove();
+      else {
+        if (!this.second.parentNode) this.links.after(this.second);
+        this.second.replaceChildren(...headCells(layout, grid, false));
+        this.second.style.marginTop = `${topOf(layout, layout.below) - layout.header}px`;
+      }
       const wide = `${layout.words + layout.width}px`;
-      this.head.style.minWidth = this.body.style.minWidth = wide;
+      this.head.style.minWidth = this.second.style.minWidth = this.body.style.minWidth = wide;
       scroller.dataset.density = layout.density;
       this.onLayout();
     }
@@ -107,7 +117,8 @@ export class GridView {
     this.scroller.style.setProperty("--over", `${-this.overhang}px`);
     this.scroller.classList.toggle("over", this.overhang > 0);
     this.scroller.classList.toggle("aside", this.scroller.scrollLeft > 0);
-    this.head.style.setProperty("--left", `${this.scroller.scrollLeft}px`);
+    if (this.layout?.below) this.second.classList.toggle("stuck", this.top >= topOf(this.layout, this.layout.below) - this.layout.header);
+    for (const head of [this.head, this.second]) head.style.setProperty("--left", `${this.scroller.scrollLeft}px`);
   }
 
   later() {
@@ -221,6 +232,8 @@ export class GridView {
       return held?.drawn ? held.states : null;
     };
     this.marked = mark(marks, layout, rowOf);
+    const at = marks.hover ?? marks.focus;
+    this.links.replaceChildren(...(this.grid && at ? drawLinks(this.grid, at.row, layout).map(toDom) : []));
     const { focus } = marks, slot = layout.slots.findIndex((one) => one.column.id === focus?.column);
     const seen = focus && slot >= 0 && rowOf(focus.row);
     if (seen) scroller.setAttribute("aria-activedescendant", this.id(focus.row, slot));
@@ -259,10 +272,19 @@ export class GridView {
     const from = focus && slot >= 0 ? { slot, row: focus.row } : null;
     const to = moved(event.key, event.ctrlKey, from, layout.slots.length, grid.rows.length, page);
     if (!to) return false;
-    const place = { column: layout.slots[to.slot].column.id, row: to.row };
+    const place = { column: this.onSide(layout, to.slot, to.row).column.id, row: to.row };
     this.reveal(place);
     this.callbacks.onSelect(place);
     return true;
+  }
+
+  /** The column that a key leads to: of a pair, the nearest one of the row's side. @param {Layout} layout @param {number} slot @param {number} row */
+  onSide(layout, slot, row) {
+    const there = slotsAt(layout, row), wanted = layout.slots[slot];
+    if (there.includes(wanted)) return wanted;
+    const before = this.marks.focus, same = before && layout.slots.find((one) => one.column.id === before.column);
+    if (same && there.includes(same)) return same; // beyond the last column of its side
+    return there.reduce((near, one) => (Math.abs(one.x - wanted.x) < Math.abs(near.x - wanted.x) ? one : near), there[0]);
   }
 
   /** Scroll so that a state can be seen. @param {Place} place */
@@ -276,20 +298,23 @@ export class GridView {
   }
 }
 
-/** @param {Layout} layout @param {Column[]} columns all that the grid has @returns {Element[]} */
-function headCells(layout, columns) {
-  const last = lastLayer(columns);
+/** @param {Layout} layout @param {Held} grid @param {boolean} source of a pair, which side @returns {Element[]} */
+function headCells(layout, grid, source) {
+  const last = lastLayer(grid.columns);
   const drawn = drawHeader(layout, (k) => ({ role: "columnheader", "aria-colindex": k + 2,
-    "aria-label": columnName(layout.slots[k].column, last), "data-column": layout.slots[k].column.id }));
-  const corner = html("div", { class: "corner", role: "columnheader", "aria-label": "word" });
+    "aria-label": columnName(layout.slots[k].column, last), "data-column": layout.slots[k].column.id }), source);
+  const side = layout.below ? sideName(grid, source) : "";
+  const corner = html("div", { class: "corner", role: "columnheader", "aria-label": side ? `${side}: word` : "word" }, side);
   corner.style.width = `${layout.words}px`;
   const heads = toDom(drawing(layout.width, layout.header, { role: "none" }, drawn));
-  heads.querySelectorAll("[data-column]").forEach((head, k) => {
-    const { x, width } = layout.slots[k]; // so that the whole head is clicked, not its letters alone
+  heads.querySelectorAll("[data-column]").forEach((head) => {
+    const slot = layout.slots.find(({ column }) => column.id === head.getAttribute("data-column"));
+    if (!slot) return;
+    const { x, width } = slot; // so that the whole head is clicked, not its letters alone
     head.prepend(toDom(shape("rect", { class: "reach", x, y: 22, width: width - 4, height: layout.header - 22, rx: 4 })));
   });
   for (const head of heads.querySelectorAll("[data-layer]")) {
-    const group = layout.groups.find(({ layer }) => String(layer) === head.getAttribute("data-layer"));
+    const group = layout.groups.find((one) => String(one.layer) === head.getAttribute("data-layer") && (!layout.below || one.source === source));
     if (group) head.prepend(toDom(shape("rect", { class: "reach", x: group.x - 4, y: 1, width: group.width, height: 18, rx: 4 })));
   }
   return [corner, heads];

@@ -1,63 +1,25 @@
 // Where everything stands: sizes and positions of a grid's drawing, from the room there is.
 
 import { lastLayer, layerName, semanticName, visible } from "../base/format.js";
+import { sourceColumns, sourceRows } from "../base/pairs.js";
 import { LABEL, PITCH, round } from "./bars.js";
+import { hasMany, ofLayer, shownColumns } from "../base/columns.js";
 import { LANES } from "./lanes.js";
 
-/** @typedef {{column: Column, index: number, x: number, width: number}} Slot */
+/** Of a pair, `source` says of which side it is. @typedef {{column: Column, index: number, x: number, width: number, source: boolean}} Slot */
 /**
- * `own` is the prediction's column, where it stands last; `splits` are the rows after which texts part, with a line of their
+ * Of a layer that can be opened, `open` says whether it is; layers of one column each do not stand `apart`, where there are many.
+ * `below` is the first row of a target, which has a header of its own above it; 0: there is none. `own` is the prediction's column, where it stands last; `splits` are the rows after which texts part, with a line of their
  * own, `split` high, below them.
- * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, layer: number, x: number, width: number}[], density: string, splits: number[], split: number,
+ * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, layer: number, x: number, width: number, source: boolean, open: boolean | null, apart: boolean}[], below: number, density: string, splits: number[], split: number,
  *   naming: string, bars: number, row: number, state: number, mark: number, pitch: number,
  *   scale: number, label: number, values: boolean, header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
  *   width: number, surprisal: {x: number, width: number} | null, measure: Measure,
  *   series: {x: number, width: number, least: number, span: number} | null}} Layout
  */
 
-/**
- * The columns that a view shows, in the grid's order.
- * @param {Pick<Held, "columns">} grid
- * @param {View["kinds"]} kinds
- */
-export function shownColumns(grid, kinds) {
-  const chosen = (/** @type {Column} */ column) => {
-    if (kinds === null) return column.shown;
-    if (kinds === "all") return true;
-    if (kinds === "outputs") return isOutput(column, grid.columns);
-    return kinds.includes(column.id);
-  };
-  return grid.columns.filter(chosen);
-}
-
-/** What a view shows of one layer alone: the columns of it that are shown by default. @param {Pick<Held, "columns">} grid @param {number} layer */
-export function layerAlone({ columns }, layer) {
-  const own = columns.filter((column) => column.layer === layer), shown = own.filter((column) => column.shown);
-  return (shown.length ? shown : own).map((column) => column.id);
-}
-
-/**
- * The columns whose states a view needs: those that it shows, the prediction, and those of pins; null: all.
- * @param {Held | null} grid that is drawn @param {Pick<View, "kinds" | "pins" | "edits" | "beside">} view
- */
-export function neededColumns(grid, { kinds, pins, edits, beside }) {
-  if (!grid || grid.answer || edits.length || beside !== null) return null;
-  const needed = new Set([...shownColumns(grid, kinds), ...grid.columns.filter((column) => column.letter === "y")].map((column) => column.id));
-  for (const pin of pins) needed.add(pin.column);
-  return needed.size < grid.columns.length ? [...needed] : null;
-}
-
-/**
- * The input, each layer's last kind, in both directions unless these are joined, the prediction.
- * @param {Column} column @param {Column[]} all
- */
-function isOutput(column, all) {
-  const layer = all.filter((other) => other.layer === column.layer), joined = layer.some(({ letter }) => letter === "j");
-  const beside = layer.filter((other) => other.reverse === column.reverse);
-  return beside[beside.length - 1].id === column.id && !(column.reverse && joined);
-}
-
 const NARROW = 520;
+const LINKS = 34;
 const SERIES = 64; // the width of the line that numbers are drawn as
 const SURPRISAL = 46; // the width of its column at the usual size, with the gap before it
 const LAYERS = 22; // the height of the line with their names
@@ -82,12 +44,12 @@ function between(value, low, high) {
 /**
  * How much larger than usual type and rows are: as the columns are wide, and so that a sentence stays in view as a
  * whole. In few steps of its length, so that sizes seldom change while it is typed.
- * @param {number} columns @param {number} bars @param {number} words @param {{width: number, height: number}} room
+ * @param {number} columns @param {number} bars @param {number} words @param {number} heads @param {{width: number, height: number}} room
  */
-function scaleOf(columns, bars, words, room) {
+function scaleOf(columns, bars, words, heads, room) {
   const wide = (room.width - 150) / Math.max(1, columns) / COLUMN - 1;
   const rows = ROWS.find((count) => words <= count) ?? ROWS[ROWS.length - 1];
-  const byHeight = (room.height - LAYERS - 6) / (HEADING + rows * (bars * PITCH + BETWEEN));
+  const byHeight = (room.height - LAYERS * heads - 6) / (HEADING * heads + rows * (bars * PITCH + BETWEEN));
   // Columns grow faster than their type, so that there comes to be room for values.
   const large = Math.min(1 + 0.5 * wide, byHeight), least = Math.min(1 + 0.2 * wide, LEAST);
   return room.height ? Math.floor(between(Math.max(large, least), 1, LARGEST) * 20) / 20 : 1;
@@ -106,7 +68,8 @@ function wordColumn(grid, { compact, size, scale }, room, measure, now) {
   }, 0);
   const most = room > NARROW ? size * (compact ? 11 : 9) : room * 0.27;
   // In steps, so that the columns stand still while a word is typed; lines of two texts are joined at the left.
-  const width = between(Math.ceil((longest + 14 + (grid.lines.length ? LANES : 0)) / 16) * 16, 48, most);
+  const beside = (grid.lines.length ? LANES : 0) + linksWidth(grid);
+  const width = between(Math.ceil((longest + 14 + beside) / 16) * 16, 48, most + linksWidth(grid));
   const series = seriesIn(grid, numbers + 8, room);
   const needed = Math.round(width + (numbers ? numbers + 8 : 4) + (series ? series.width + 14 : 0));
   return { width: needed <= now && now <= needed + SLACK ? now : needed, size, numbers, series };
@@ -125,6 +88,11 @@ function seriesIn(grid, x, room) {
   return { x: x + 6, width: SERIES, least, span };
 }
 
+/** How wide the links of attention are, beside the words. @param {Pick<Held, "pairs">} grid */
+export function linksWidth({ pairs }) {
+  return pairs?.some(({ attention }) => attention) ? LINKS : 0;
+}
+
 /**
  * Rows that show all words at once, where that is possible: low ones where there are many words.
  * @param {number} words @param {number} room
@@ -135,28 +103,57 @@ function compactRow(words, room) {
 }
 
 /**
- * Columns side by side, layers apart.
- * @param {Held} grid @param {Column[]} columns @param {number} width @param {number} gap
+ * Which layers stand apart from what is before them: all, but where there are many those that have several columns, and their neighbours.
+ * @param {Held} grid @param {Column[]} columns that are shown @returns {Map<number, boolean>}
  */
-function placed(grid, columns, width, gap) {
-  const last = lastLayer(grid.columns);
+function apart(grid, columns) {
+  const last = lastLayer(grid.columns), layers = [...new Set(columns.map((column) => column.layer))];
+  const single = (/** @type {number} */ layer) => layer > 0 && layer < last && columns.filter((column) => column.layer === layer).length === 1;
+  return new Map(layers.map((layer, k) => [layer, !hasMany(grid) || !(single(layer) && single(layers[k - 1] ?? 0))]));
+}
+
+/**
+ * Columns side by side, layers apart.
+ * @param {Held} grid @param {Column[]} columns @param {number} width @param {number} gap @param {Map<number, boolean>} stands
+ */
+function placed(grid, columns, width, gap, stands) {
+  const last = lastLayer(grid.columns), many = hasMany(grid), ofSource = sourceColumns(grid);
   /** @type {Slot[]} */ const slots = [];
   /** @type {Layout["groups"]} */ const groups = [];
-  let x = 0, layer = NaN;
-  for (const column of columns) {
+  let x = 0, layer = NaN, widest = 0;
+  for (const column of [...columns].sort((a, b) => Number(ofSource.has(b.id)) - Number(ofSource.has(a.id)))) {
+    const source = ofSource.has(column.id);
+    if (source !== (slots[slots.length - 1]?.source ?? source)) [x, layer] = [0, NaN]; // the other side stands below
     if (column.layer !== layer) {
-      x += gap;
       layer = column.layer;
+      const begins = !x || (stands.get(layer) ?? true);
+      x += begins ? gap : 0;
+      const whole = ofLayer(grid.columns, layer), shown = columns.filter((one) => one.layer === column.layer).length;
       // The model itself is asked about the next word, whatever its states are asked about.
-      const name = layer >= last && grid.semantic !== "output" && grid.follows ? semanticName("output", true, grid.numbers) : layerName(layer, last);
-      groups.push({ name, layer, x, width: 0 });
+      const part = ofSource.size && layer < last ? partName(column, columns, source ? "encoder" : "decoder") : "";
+      const name = part || (layer >= last && grid.semantic !== "output" && grid.follows ? semanticName("output", true, grid.numbers) : layerName(layer, last));
+      groups.push({ name, layer, x, width: 0, source, open: many && whole.length > 1 ? shown === whole.length : null, apart: begins });
     }
-    slots.push({ column, index: grid.columns.indexOf(column), x, width });
+    slots.push({ column, index: grid.columns.indexOf(column), x, width, source });
     x += width;
+    widest = Math.max(widest, x);
     groups[groups.length - 1].width += width;
   }
   const end = slots[slots.length - 1];
-  return { slots, groups, width: x + 2, own: end?.column.letter === "y" ? end : null };
+  return { slots, groups, width: widest + 2, own: end?.column.letter === "y" ? end : null };
+}
+
+/** What a layer of a pair is called: by its part, and its number where there are several. @param {Column} column @param {Column[]} columns @param {string} usual */
+function partName({ part, layer }, columns, usual) {
+  const name = visible(part || usual), several = new Set(columns.filter((one) => one.part === part && one.layer > 0).map((one) => one.layer)).size > 1;
+  return layer === 0 ? "input" : several ? `${name}, layer ${layer}` : name;
+}
+
+/** The columns of the wider side of a pair, or all. @param {Held} grid @param {Column[]} columns */
+function widerSide(grid, columns) {
+  const ofSource = sourceColumns(grid);
+  const [one, other] = [true, false].map((side) => columns.filter(({ id }) => ofSource.has(id) === side));
+  return one.length > other.length ? one : other;
 }
 
 /**
@@ -169,26 +166,27 @@ function placed(grid, columns, width, gap) {
  */
 export function layOut(grid, view, room, measure) {
   const compact = view.density === "compact";
-  const columns = shownColumns(grid, view.kinds);
-  const scale = compact ? 1 : scaleOf(columns.length, view.bars, grid.words.length, room);
-  const low = compactRow(grid.words.length, room.height - 44);
+  const columns = shownColumns(grid, view.kinds), across = widerSide(grid, columns), heads = across.length < columns.length ? 2 : 1;
+  const scale = compact ? 1 : scaleOf(across.length, view.bars, grid.words.length, heads, room);
+  const low = compactRow(grid.words.length, room.height - 44 * heads);
   const size = compact ? between(low * 0.62, 10, 15) : 14 * scale;
   const word = wordColumn(grid, { compact, size, scale }, room.width, measure, room.words ?? 0);
-  const layers = new Set(columns.map((column) => column.layer)).size;
+  const layers = [...apart(grid, across).values()].filter(Boolean).length;
   const gap = compact ? 8 : 11;
   const surprising = view.turns && grid.follows && columns[columns.length - 1]?.letter === "y";
   const surprisal = surprising ? Math.round(SURPRISAL * scale) : 0;
   const left = room.width - word.width - gap * layers - 2 - surprisal;
-  const most = room.most ?? (compact ? 96 : columns.length < 5 ? 300 : 200);
-  const width = between(Math.floor(left / Math.max(1, columns.length)), compact ? 13 : 66, most);
+  const most = room.most ?? (compact ? 96 : across.length < 5 ? 300 : 200);
+  const width = between(Math.floor(left / Math.max(1, across.length)), compact ? 13 : 66, most);
   const slanted = view.naming === "names" && width < 60;
   const header = Math.round(LAYERS + (slanted ? 62 : view.naming === "both" && !compact ? HEADING : 22) * scale);
   const pitch = round(PITCH * scale), tall = Math.round(view.bars * pitch);
-  const state = compact ? compactRow(grid.words.length, room.height - header) - 1 : tall;
+  const state = compact ? compactRow(grid.words.length, room.height - header * heads) - 1 : tall;
   const type = round(LABEL * scale), beside = MARK * scale;
-  const across = placed(grid, columns, width, gap);
+  const set = placed(grid, columns, width, gap, apart(grid, columns));
   return {
-    ...across, surprisal: surprisal ? { x: across.width + 4, width: surprisal - 12 } : null, width: across.width + surprisal,
+    ...set, surprisal: surprisal ? { x: set.width + 4, width: surprisal - 12 } : null, width: set.width + surprisal,
+    below: new Set(set.slots.map(({ source }) => source)).size > 1 ? sourceRows(grid) : 0,
     density: view.density, naming: view.naming, bars: view.bars, pitch, scale,
     label: type, values: width - beside - (BEFORE + AFTER) * scale >= VALUES * type,
     row: compact ? state + 1 : state + Math.round(BETWEEN * scale), state,
@@ -199,12 +197,15 @@ export function layOut(grid, view, room, measure) {
 }
 
 /** Where a row begins. @param {Layout} layout @param {number} at */
-export function topOf({ row, splits, split }, at) {
-  return at * row + split * splits.filter((one) => one < at).length;
+export function topOf({ row, splits, split, below, header }, at) {
+  return at * row + split * splits.filter((one) => one < at).length + (below && at >= below ? header + BETWEEN : 0);
 }
 
 /** The row at a height; the line in which texts part belongs to the row above it. @param {Layout} layout @param {number} y */
-export function rowAt({ row, splits, split }, y) {
+export function rowAt(layout, y) {
+  const { row, splits, split, below, header } = layout;
+  // The header of a target belongs to its first row.
+  if (below && y >= topOf(layout, below) - header - BETWEEN) y = Math.max(y, topOf(layout, below)) - header - BETWEEN;
   const above = splits.filter((one, k) => y >= (one + 1) * row + k * split), past = above.filter((one, k) => y >= (one + 1) * row + (k + 1) * split);
   return above.length > past.length ? above[above.length - 1] : Math.floor((y - past.length * split) / row);
 }
@@ -246,9 +247,14 @@ export function rowsFrom(layout, from, top, height) {
  * @param {number} over how far the prediction's column is moved to the left, to stay in sight
  */
 export function placeAt(layout, x, y, rows, over = 0) {
-  const row = rowAt(layout, y + (layout.row - layout.state) / 2), right = x - layout.words, { own } = layout;
-  if (own && over && right > own.x - over - 7 && row >= 0 && row < rows) return { column: own.column.id, row };
-  if (!layout.slots.length || right < 0 || right > layout.width + 8 || row < 0 || row >= rows) return null;
-  const slot = layout.slots.find((one) => right < one.x + one.width) ?? layout.slots[layout.slots.length - 1];
+  const row = rowAt(layout, y + (layout.row - layout.state) / 2), right = x - layout.words, { own } = layout, slots = slotsAt(layout, row);
+  if (own && slots.includes(own) && over && right > own.x - over - 7 && row >= 0 && row < rows) return { column: own.column.id, row };
+  if (!slots.length || right < 0 || right > layout.width + 8 || row < 0 || row >= rows) return null;
+  const slot = slots.find((one) => right < one.x + one.width) ?? slots[slots.length - 1];
   return { column: slot.column.id, row };
+}
+
+/** The columns that have states in a row: of a pair, those of its side. @param {Layout} layout @param {number} row */
+export function slotsAt({ slots, below }, row) {
+  return below ? slots.filter(({ source }) => source === row < below) : slots;
 }

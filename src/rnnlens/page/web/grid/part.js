@@ -1,6 +1,6 @@
 // A part of a grid: rows and kinds as they are typed, as the command line takes them, and where they lie.
 
-import { lastLayer } from "../base/format.js";
+import { columnNames, shownColumns } from "../base/columns.js";
 import { topOf } from "./layout.js";
 
 /** Rows from 0 as people count and type them: 7-8. @param {number} first @param {number} last */
@@ -36,17 +36,13 @@ export function parseRows(typed, count) {
 }
 
 /**
- * The columns of what is typed, ids or layers with commas between; null where one is neither.
+ * The columns of what is typed, by their names with commas between; null where one names none.
  * @param {string} typed @param {Column[]} columns @param {Column[]} usual where nothing is typed
  */
 export function parseKinds(typed, columns, usual) {
-  const words = typed.split(",").map((word) => word.trim()).filter(Boolean), last = lastLayer(columns);
+  const words = typed.split(",").map((word) => word.trim()).filter(Boolean), names = columnNames(columns);
   if (!words.length) return usual;
-  /** @param {string} word @param {Column} column */
-  const names = (word, column) => column.id === word
-    || (column.layer > 0 && column.layer < last && `layer${column.layer}` === word);
-  if (!words.every((word) => columns.some((column) => names(word, column)))) return null;
-  return columns.filter((column) => words.some((word) => names(word, column)));
+  return words.every((word) => names.has(word)) ? shownColumns({ columns }, words) : null;
 }
 
 /**
@@ -55,7 +51,9 @@ export function parseKinds(typed, columns, usual) {
  */
 export function boxes(layout, rows, ids) {
   const slots = layout.slots.flatMap((slot, k) => (ids.has(slot.column.id) ? [k] : []));
-  return runs(rows).flatMap(([top, bottom]) => runs(slots).map(([first, last]) => {
+  // Of a pair, either side has its own columns.
+  const sides = layout.below ? [rows.filter((row) => row < layout.below), rows.filter((row) => row >= layout.below)] : [rows];
+  return sides.flatMap((some) => runs(some)).flatMap(([top, bottom]) => runs(slots.filter((k) => !layout.below || layout.slots[k].source === top < layout.below)).map(([first, last]) => {
     const left = layout.words + layout.slots[first].x - 5, end = layout.slots[last];
     return { left, top: topOf(layout, top) - 1, width: layout.words + end.x + end.width - 5 - left,
       height: topOf(layout, bottom + 1) - topOf(layout, top) - 1 };

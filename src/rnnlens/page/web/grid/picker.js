@@ -1,7 +1,7 @@
 // Choosing a part of the grid: dragging over states, words or heads, or Shift with the keys that move.
 
 import { html } from "../base/markup.js";
-import { rowAt } from "./layout.js";
+import { rowAt, slotsAt } from "./layout.js";
 import { moved, revealRow } from "./movement.js";
 import { boxes } from "./part.js";
 
@@ -53,8 +53,8 @@ export class Picker {
     const outer = scroller.getBoundingClientRect(), box = body.getBoundingClientRect();
     const x = event.clientX - box.left - layout.words, y = event.clientY - box.top;
     const inHead = event.clientY - outer.top < layout.header, inWords = event.clientX - outer.left < layout.words;
-    const found = layout.slots.findIndex((slot) => x < slot.x + slot.width);
-    const slot = found < 0 ? layout.slots.length - 1 : found;
+    const at = Math.max(0, Math.min(grid.rows.length - 1, rowAt(layout, y))), there = slotsAt(layout, at);
+    const slot = layout.slots.indexOf(there.find((one) => x < one.x + one.width) ?? there[there.length - 1]);
     const row = Math.max(0, Math.min(grid.rows.length - 1, rowAt(layout, y)));
     if (!this.dragging || !this.from) return { row: inHead ? null : row, slot: inWords ? null : slot };
     return { row: this.from.row === null ? null : row, slot: this.from.slot === null ? null : slot };

@@ -114,7 +114,7 @@ export function drawSeries(grid, row, layout) {
     const part = Math.abs(y - middle) / layout.row, edge = round(here + (x(other) - here) * part);
     parts.push(shape("line", { x1: here, y1: middle, x2: edge, y2: y, stroke: SOFT, "stroke-width": LINE }));
   }
-  const colour = grid.groups.get(grid.words[row].group) ?? SOFT;
+  const colour = grid.groups.get(grid.words[row].group ?? "") ?? SOFT;
   return [...parts, shape("circle", { cx: here, cy: middle, r: layout.density === "compact" ? 2 : 3.5, fill: colour })];
 }
 

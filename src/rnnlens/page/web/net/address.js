@@ -2,6 +2,7 @@
 
 import { editParts } from "../base/edits.js";
 import { quote, thousands, tooLong, wellFormed } from "../base/format.js";
+import { columnNames } from "../base/columns.js";
 
 /** @returns {View} */
 export function plainView() {
@@ -272,7 +273,7 @@ export function fitRun(view, has) {
 /**
  * The view without the columns and rows a grid has not, nor pins that its run cannot answer.
  * @param {View} view
- * @param {{run: string, columns: {id: string}[], words: unknown[], semantic: string, semantics: string[]}} grid
+ * @param {{run: string, columns: Column[], words: unknown[], semantic: string, semantics: string[]}} grid
  * @returns {{view: View, problems: string[]}}
  */
 export function fitGrid(view, grid) {
@@ -282,7 +283,7 @@ export function fitGrid(view, grid) {
   const known = (id) => ids.has(id) || (missing.add(id), false);
   const fitted = { ...view };
   if (Array.isArray(view.kinds)) {
-    const kept = view.kinds.filter(known);
+    const names = columnNames(grid.columns), kept = view.kinds.filter((name) => names.has(name) || known(name));
     fitted.kinds = kept.length || !view.kinds.length ? kept : null;
   }
   const here = (/** @type {Pin} */ pin) => pin.run === null || pin.run === grid.run;

@@ -3,6 +3,7 @@
 import { allowed, quote, thousands } from "../base/format.js";
 import { hold } from "../base/held.js";
 import { Refusal } from "../base/refusal.js";
+import { shownColumns } from "../base/columns.js";
 import { keep } from "../panel/pins.js";
 
 /** @typedef {import("./source.js").Source} Source */
@@ -24,15 +25,20 @@ const PAUSES = [400, 800, 1600, 3200, 6400]; // ms before a silent server is ask
 
 /**
  * Whether two wishes differ in their text and edits alone, and the first has all columns of the second.
- * @param {Wish} a @param {Wish} b
+ * @param {Wish} a @param {Wish} b @param {Held | undefined} grid
  */
-function alike(a, b) {
-  return a.run === b.run && a.beside === b.beside && a.semantic === b.semantic && a.palette === b.palette && covers(a.columns, b.columns);
+function alike(a, b, grid) {
+  return a.run === b.run && a.beside === b.beside && a.semantic === b.semantic && a.palette === b.palette && covers(a.columns, b.columns, grid);
 }
 
-/** Whether columns are among others; none: all there are. @param {Wish["columns"]} all @param {Wish["columns"]} some */
-function covers(all, some) {
-  return !all || (some?.every((column) => all.includes(column)) ?? false);
+/**
+ * Whether columns are among others; none: all there are.
+ * @param {Wish["columns"]} all @param {Wish["columns"]} some @param {Held | undefined} grid that tells what names stand for
+ */
+function covers(all, some, grid) {
+  if (!all || !some) return !all;
+  const ids = (/** @type {string[]} */ names) => (grid ? shownColumns(grid, names).map((column) => column.id) : names), has = new Set(ids(all));
+  return ids(some).every((column) => has.has(column));
 }
 
 /**
@@ -82,7 +88,7 @@ export class Client {
       return;
     }
     const late = !this.hurried && performance.now() - flight.since > LATE;
-    if (flight.more || late || !alike(flight.wish, wish)) {
+    if (flight.more || late || !alike(flight.wish, wish, this.held?.grid)) {
       // An answer that is nearly there is let through: its rows begin the next one's. So is the answer after one that was
       // late, or whoever types on would see nothing as long as the server is slow.
       this.hurried = late;
@@ -127,7 +133,7 @@ export class Client {
 
   /** Whether the newest wish has these columns. @param {Wish["columns"]} columns */
   has(columns) {
-    return covers(this.wished?.columns, columns);
+    return covers(this.wished?.columns, columns, this.held?.grid);
   }
 
   /** Resolves once every row of the newest wish is here, with all columns; fails where it has no answer. @returns {Promise<Held>} */
@@ -162,7 +168,7 @@ export class Client {
     const flight = { wish, more, since: performance.now(), answered: false, stop: new AbortController() };
     this.flight = flight;
     if (!more) this.next = null;
-    const known = this.held && alike(this.held.wish, wish) ? this.held.grid : null;
+    const known = this.held && alike(this.held.wish, wish, this.held.grid) ? this.held.grid : null;
     const first = () => Math.max(FEWEST, Math.min(BLOCK, this.callbacks.inView(editedRow(known?.text ?? "", wish.text))));
     const body = { ...wish, previous: known?.text ?? "", have: known?.rows.length ?? 0,
       limit: more ? BLOCK : first(), previous_edits: known?.edits ?? [], lenient: true };

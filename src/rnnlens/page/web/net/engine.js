@@ -1,7 +1,7 @@
 // The engine of a published file as the page's source: in a worker where the browser allows one, else beside the page.
 
 import { Refusal } from "../base/refusal.js";
-import { ANSWERS, Engine } from "../engine/engine.js";
+import { canAnswer, Engine } from "../engine/engine.js";
 import { unzipped, unzippedJson } from "./unzip.js";
 
 /** @typedef {{engine: number, manifest: number, weights: number}} Sizes bytes that each comes to */
@@ -123,7 +123,7 @@ export function engineSource({ run, grid, first }, engine) {
       signal?.throwIfAborted();
       return answerer.answer(path, asked, signal);
     },
-    can: (path) => path in ANSWERS,
+    can: (path) => canAnswer(path, run),
     file: () => Promise.reject(new Refusal("there is no Python here that could write it")),
   };
 }

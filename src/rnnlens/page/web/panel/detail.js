@@ -3,12 +3,14 @@
 import {
   cameNumber, fromTo, groupName, groupWords, labelWords, offHere, semanticHelp, ordinal, OUTSIDE, outsideReason, paleness, percent, perplexity, readHelp, SILENT, SILENT_REASON, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
-import { columnsAt } from "../base/lines.js";
+import { columnsAt, hasNetwork } from "../base/lines.js";
+import { attention, sourceColumns } from "../base/pairs.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { METRICS } from "../base/metrics.js";
 import { TEXTS } from "../base/rules.js";
 import { tail } from "../base/text.js";
 import { drawLabel } from "../grid/bars.js";
+import { hasMany } from "../base/columns.js";
 import { textStyle } from "../grid/draw.js";
 import { amountOn, drawAxis, given, numberWords } from "../grid/scale.js";
 
@@ -21,6 +23,7 @@ const UNREAD = "No word was read into this state yet: it is what the network sta
   + "nothing, so nothing is drawn.";
 const GAP = "No word here", GAPS = "The other text has a word in this line, and this one has none that stands beside it.";
 const BESIDE = " \u201cModel\u201d is the network\u2019s own, \u201cunigram\u201d that of guessing by frequency alone.";
+const ATTENDED = 4; // words of the other side that are named
 const PATH = 14; // the size of a path that stands for a symbol
 
 /**
@@ -88,7 +91,20 @@ function came(grid, { place, column, index, state }) {
     return [...fact(term, number === null ? "" : `in the part of the axis ${visible(name)}`, ...told),
       ...fact(number === null ? "its probability" : "probability of its part", `${METRICS.probability} ${METRICS.rank}`, `${percent(p)}, ${ordinal(rank)}`)];
   }
+  if (sourceColumns(grid).has(column.id)) return [];
   return grid.follows && /^(in|out)put/.test(grid.semantic) ? fact(term, "", html("span", { class: "soft" }, "nothing yet")) : [];
+}
+
+const ATTENTION = "How much of the decoder\u2019s attention a word of the target has for words of the source: weights that sum to 1 over these. "
+  + "What the decoder makes of them is not said by it: it is no cause. Explain reads the pair again without each word.";
+
+/** What a word of the target attends to, or which attend to a word of the source. @param {Held} grid @param {Subject} subject @returns {Node[]} */
+function attended(grid, { place }) {
+  const found = attention(grid, place.row);
+  if (!found) return [];
+  const told = found.links.slice(0, ATTENDED).flatMap(([row, weight], k) => [k ? ", " : "", bdi(visible(grid.words[row]?.text ?? "")), ` ${percent(weight)}`]);
+  const of = found.back ? `by ${found.words} words of the target` : `over ${found.words} words of the source`;
+  return fact(found.back ? "attended to" : "attention", ATTENTION, ...told, html("span", { class: "soft" }, ` (${visible(found.of)}, ${of})`));
 }
 
 /** That such probabilities are not what they say, where that was measured. @param {Off | null} off @returns {Node[]} */
@@ -117,7 +133,7 @@ function trust(grid, { place, column, state }, unigram) {
 export function drawDetail(grid, subject, { width, measure, unigram }) {
   const { state, column } = subject;
   if (state.unread) return [html("p", {}, UNREAD)];
-  const facts = [...came(grid, subject), ...trust(grid, subject, unigram)];
+  const facts = [...came(grid, subject), ...attended(grid, subject), ...trust(grid, subject, unigram)];
   const outside = state.outside ? [html("p", { class: "outside" }, html("b", {}, `${OUTSIDE[0].toUpperCase()}${OUTSIDE.slice(1)}. `), outsideReason(state.outside))] : [];
   const silent = column.silent ? [html("p", { class: "outside" }, html("b", {}, `${SILENT[0].toUpperCase()}${SILENT.slice(1)}. `), SILENT_REASON)] : [];
   return [...outside, ...silent, toDom(drawTop(grid, state, width, measure, [0, FIRST])), ...(facts.length ? [html("dl", {}, ...facts)] : [])];
@@ -175,7 +191,7 @@ function drawGroups(grid, { top }, width) {
 export const KEYS = /** @type {const} */ ([
   ["arrows", "move the selection"], ["Enter or p", "pin it, or take the pin away"], ["e", "change it: what if it were another"],
   ["w", "explain it: which words wrote it"], ["a", "find similar states in a corpus"], ["f", "follow what it says through every state"],
-  ["t", "go to the largest turn, then to the next"], ["Escape", "close what was opened last"],
+  ["t", "go to the largest turn, then to the next"], ["o", "show its layer alone, or of many layers open it, and back"], ["Escape", "close what was opened last"],
   ["Ctrl Z", "undo; with Shift, redo"], ["?", "this list"],
 ]);
 
@@ -187,10 +203,12 @@ export function drawHint(grid) {
   const step = grid?.words[0]?.picture?.length ? "step" : grid?.words[0]?.value != null ? "number" : "word";
   const read = `Each row is a ${step} the network reads, each column a part of the network. `
     + (grid && (grid.scale || grid.several || grid.alone) ? readHelp(grid) : plain);
-  const look = "Click a state to select it: then it can be changed, explained, followed and pinned here. Point at one to see what feeds it and what it feeds. "
-    + "Click a column\u2019s head to read what that part is and how well it predicts, a layer\u2019s name to see it alone. "
-    + "Write {is|are} into the text to hold two side by side.";
-  const typed = ["While nothing is selected, a letter you type goes into the text. While a state is, letters are keys: ", html("kbd", {}, "?"), " lists them."];
+  const reads = hasNetwork(grid), can = reads ? "changed, explained, followed and pinned" : "followed and pinned";
+  const look = `Click a state to select it: then it can be ${can} here. Point at one to see what feeds it and what it feeds. `
+    + `Click a column\u2019s head to read what that part is and how well it predicts, a layer\u2019s name to ${grid && hasMany(grid) ? "open it into its kinds" : "see it alone"}. `
+    + (reads ? "Write {is|are} into the text to hold two side by side." : "These are states that were recorded: there is no network, so that texts are chosen from a list, one or two side by side.")
+    + (grid?.pairs?.length ? " Write source => target, or a source alone, whose target the network then writes itself." : "");
+  const typed = [reads ? "While nothing is selected, a letter you type goes into the text. While a state is, letters are keys: " : "While a state is selected, letters are keys: ", html("kbd", {}, "?"), " lists them."];
   const bare = "This run has no probes, so only the model's own prediction is drawn. To see every state: ";
   const only = grid && !grid.semantics.length ? [html("p", {}, bare, html("code", {}, "rnnlens fit"))] : [];
   return [html("h2", {}, "How to read it"), html("p", {}, read), html("p", {}, look), html("p", {}, ...typed), ...only];

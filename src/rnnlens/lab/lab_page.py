@@ -1,0 +1,107 @@
+"""What was found in the laboratory, as a page in one file that loads nothing."""
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+from rnnlens.draw.pen import mixed
+from rnnlens.draw.printable import printable
+from rnnlens.lab.by_kind import ByParadigm
+from rnnlens.lab.lab_tables import between, rows_of, share, summary
+from rnnlens.lab.laboratory import Lab
+
+_MORE, _LESS = "#5e3c99", "#b35806"  # than what is usual: violet and orange, told apart by all eyes
+_STYLE = """
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem;
+  color: #1c1c22; background: #fff }
+h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .15rem .45rem; text-align: right; white-space: nowrap }
+th:first-child { text-align: left; font-weight: normal }
+thead th { border-bottom: 1px solid #9a9aa3; font-weight: 600 }
+.condition th { padding-left: 1.6rem; color: #55555f }
+.squares td { min-width: 2.1rem; text-align: center }
+.wide { overflow-x: auto }
+p, li { max-width: 60rem }
+"""
+
+
+def lab_page(lab: Lab, by_kind: Sequence[ByParadigm] = ()) -> str:
+    """Accuracies, and what was measured of kinds: paradigms by kinds, then each one's words."""
+    title = f"{lab.subject.name} on {lab.items.suite.name}"
+    parts = [f"<h1>{_text(title)}</h1>", _list(summary(lab, lab.result)), _accuracies(lab)]
+    for found in by_kind:
+        parts.append(f"<h2>{_text(found.name)}</h2>")
+        parts.append(_list(found.notes))
+        parts.append(_squares(found, None))
+        parts += [_squares(found, paradigm) for paradigm in found.paradigms]
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n<body>"
+        + "\n".join(parts)
+        + "</body></html>\n"
+    )
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{_text(line)}</li>" for line in lines) + "</ul>"
+
+
+def _accuracies(lab: Lab) -> str:
+    models = list(dict.fromkeys(name for row in lab.paradigms for name in row.published))
+    heads = ["", "right", "95%", "items", "words known", "bits", *models]
+    head = "".join(f"<th>{_text(name)}</th>" for name in heads)
+    rows = []
+    for paradigm in lab.paradigms:
+        beside = [one for one in lab.conditions if one.paradigm == paradigm.paradigm]
+        for one in (paradigm, *beside):
+            cells = [share(one.accuracy), between(one.low, one.high), f"{one.items:,}",
+                     "" if one.known is None else share(one.known),
+                     "" if one.margin is None else f"{one.margin:+.2f}",
+                     *(share(one.published[m]) if m in one.published else "" for m in models)
+                     ]  # fmt: skip
+            sort = ' class="condition"' if one.condition else ""
+            rows.append(f"<tr{sort}><th>{_text(one.condition or one.paradigm)}</th>"
+                        + "".join(f"<td>{_text(cell)}</td>" for cell in cells) + "</tr>"
+                        )  # fmt: skip
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _squares(found: ByParadigm, paradigm: str | None) -> str:
+    names, values = rows_of(found, paradigm)
+    title = "At the last word before the critical one" if paradigm is None else paradigm
+    head = "".join(f"<th>{_text(name)}</th>" for name in ("", *found.kinds))
+    rows = []
+    for place, (name, row) in enumerate(zip(names, values.tolist(), strict=True)):
+        cells = []
+        for kind, value in zip(found.kinds, row, strict=True):
+            which = name if paradigm is None else paradigm
+            before = 1 if paradigm is None else len(values) - place
+            cells.append(_square(found, which, kind, before, value))
+        rows.append(f"<tr><th>{_text(name)}</th>{''.join(cells)}</tr>")
+    return (f"<h3>{_text(title)}</h3><div class=wide><table class=squares><thead><tr>{head}</tr>"
+            f"</thead><tbody>{''.join(rows)}</tbody></table></div>")  # fmt: skip
+
+
+def _square(found: ByParadigm, paradigm: str, kind: str, before: int, value: float) -> str:
+    """A number on its colour; how sure it is, and its control, where one points at it."""
+    if math.isnan(value):
+        return "<td></td>"
+    one = found.at(paradigm, kind, before)
+    reach = max(1 - found.usual, found.usual)
+    far = min(1.0, abs(value - found.usual) / reach)
+    colour = mixed(_MORE if value > found.usual else _LESS, far)
+    about = [f"{kind}: {value:.3f}", f"{one.items} items"]
+    about += [f"{one.low:.3f} to {one.high:.3f}"] if one.low is not None and one.high is not None \
+        else []  # fmt: skip
+    about += [f"control {one.control:.3f}"] if one.control is not None else []
+    ink = ";color:#fff" if far > 0.55 else ""
+    return (f'<td style="background:{colour}{ink}" title="{_text(", ".join(about))}">'
+            f"{value:.2f}</td>")  # fmt: skip

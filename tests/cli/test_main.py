@@ -10,7 +10,89 @@ import torch
 from tests.sampling import sampled
 
 from rnnlens import cli
-from rnnlens.run.folder import Run
+from rnnlens.run.folder import SHIPPED, Run
+
+WITHOUT_TORCH = """
+import io, sys
+from contextlib import redirect_stderr, redirect_stdout
+sys.modules["torch"] = None  # whoever imports it gets an ImportError
+from rnnlens.cli import main
+
+class Terminal(io.StringIO):
+    def isatty(self): return True
+
+def told(*words):
+    out = Terminal()
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(out):
+            main(words)
+    except (SystemExit, ImportError) as end:
+        return type(end).__name__, out.getvalue().strip()
+    return "", out.getvalue().strip()
+"""
+
+
+def without_torch(code: str) -> str:
+    """What a process prints that cannot import torch."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH + code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_help_and_errors_of_usage_import_next_to_nothing():
+    """Modules are counted, since seconds differ from machine to machine: 268 when this was written,
+    where torch alone has a thousand.
+    """
+    out = without_torch("""
+VERBS = "demo view train fit eval show compare index find publish".split()
+for words in [["--help"], *([verb, "--help"] for verb in VERBS)]:
+    assert told(*words)[0] == "SystemExit", words
+for words, error in {
+    "train": "required",
+    "train gone.txt -o run": "no corpus at gone.txt",
+    "train gone.txt -o run --width 0": "--width 0: give at least 1",
+    "fit gone": "no run at gone",
+    "fit gone --epochs -9": "--epochs -9: give at least",
+    "eval gone": "no run at gone",
+    "show gone words": "no run at gone",
+    "show english-news words -o x.doc": "cannot write x.doc",
+    "publish english-news -o x.doc": "cannot write x.doc",
+    "compare gone english-news --corpus x": "no run at gone",
+    "find english-news": "give a question",
+}.items():
+    end, said = told(*words.split())
+    assert end == "" and error in said, (words, end, said)
+HEAVY = "numpy pydantic pydantic_core pyarrow duckdb safetensors matplotlib starlette".split()
+print(len(sys.modules), *(name for name in HEAVY if name in sys.modules))
+""")
+    assert int(out) < 350, out
+
+
+def test_an_index_is_asked_without_torch():
+    out = without_torch("""
+assert told("find", "english-news", 'word = "we" limit 2') == ("", "")
+assert told("find", "english-news", "l2 expects verb count by tag") == ("", "")
+print("asked")
+""")
+    assert out == "asked\n"
+
+
+def test_long_commands_say_what_they_do_before_torch_is_imported(tmp_path):
+    (tmp_path / "a.txt").write_text("a b\n")
+    out = without_torch(f"""
+for words in ("train {tmp_path}/a.txt -o {tmp_path}/run", "eval english-news", "fit english-news",
+              "index english-news", "compare english-news waves --corpus x"):
+    at = [f"{SHIPPED}/{{w}}" if w in ("english-news", "waves") else w for w in words.split()]
+    print(*told(*at))
+""")
+    for line, begins in zip(
+        out.splitlines(),
+        ["training on", "measuring", "fitting probes into", "indexing", "comparing"],
+        strict=True,
+    ):
+        assert line.startswith(f"ModuleNotFoundError {begins} "), out
 
 
 @pytest.mark.slow
@@ -28,7 +110,7 @@ class Loading:
             os._exit(0)
 sys.meta_path.insert(0, Loading())
 from rnnlens.cli import main
-main(["--version"])
+main(["show", "english-news", "we"])
 """
     environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
     environment |= {"OMP_WAIT_POLICY": given} if given else {}
@@ -53,19 +135,23 @@ def test_running_out_of_memory_is_one_line(command, monkeypatch, error, tmp_path
         raise error
 
     monkeypatch.setattr("rnnlens.work.train_run.Corpus.read", fail)
-    answer = command("train", "a.txt", "-o", tmp_path / "run")
+    (tmp_path / "a.txt").write_text("a b\n")
+    answer = command("train", tmp_path / "a.txt", "-o", tmp_path / "run")
     assert (answer.code, answer.err) == (
         2, "rnnlens: out of memory; give a smaller --batch or --width\n",
     )  # fmt: skip
 
 
-def test_an_error_of_our_own_is_not_hidden(monkeypatch):
+def test_an_error_of_our_own_is_not_hidden(monkeypatch, tmp_path):
+    corpus = tmp_path / "a.txt"
+    corpus.write_text("a b\n")
+
     def fail(*_: object) -> None:
         raise RuntimeError("a bug")
 
     monkeypatch.setattr("rnnlens.work.train_run.pick_device", fail)
     with pytest.raises(RuntimeError, match="a bug"):
-        cli.main(["train", "a.txt", "-o", "nowhere"])
+        cli.main(["train", str(corpus), "-o", "nowhere"])
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ def test_html_embeds_the_grid_and_the_view(show, lens):
     assert found["view"]["pins"] == found["view"]["edits"] == []
     flags = "--density compact --kinds h2,x,c1@-1 --bars 5 --symbols --semantic input".split()
     asked = embedded(show("html", *flags))["view"]
-    assert asked["kinds"] == ["x", "c1@-1", "h2"]
+    assert asked["kinds"] == ["h2", "x", "c1@-1"]
     assert (asked["density"], asked["naming"], asked["bars"]) == ("compact", "symbols", 5)
     assert asked["semantic"] == "input"
     assert embedded(show("html", "--kinds", "all"))["view"]["kinds"] == "all"

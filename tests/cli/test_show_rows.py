@@ -7,7 +7,8 @@ from tests.fixtures import formula_run
 
 import rnnlens
 from rnnlens.base.errors import RnnlensError
-from rnnlens.draw.look import chosen_columns, row_numbers
+from rnnlens.draw.columns import chosen_columns
+from rnnlens.draw.look import row_numbers
 from rnnlens.draw.printable import percent
 
 SENTENCE = "the old dogs see a bird ."

@@ -10,6 +10,7 @@ import pytest
 from tests.sampling import sampled
 
 from rnnlens.cli import _VERBS
+from rnnlens.run.folder import SHIPPED
 
 # A module whose import is interrupted, and which makes another error of that, as some do.
 INTERRUPTED = """\
@@ -20,19 +21,20 @@ try:
 except BaseException as error:
     raise ImportError("lost") from error
 """
-COMMAND = [sys.executable, "-m", "rnnlens", "show", "nowhere", "the dog"]
+COMMAND = [sys.executable, "-m", "rnnlens", "show", "english-news", "the dog"]
 # Of every verb: what it is given, and a library that it imports after most others.
 LATE = {
     "view": (["english-news", "--no-browser"], "uvicorn"),
     "demo": (["--no-browser"], "uvicorn"),
-    "train": (["nowhere.txt", "-o", "out"], "safetensors"),
-    "fit": (["nowhere"], "pydantic"),
-    "eval": (["nowhere"], "pydantic"),
+    "train": ([__file__, "-o", "out"], "safetensors"),
+    "fit": ([str(SHIPPED / "brackets")], "pydantic"),
+    "eval": ([str(SHIPPED / "brackets")], "pydantic"),
     "show": (["english-news", "the dog"], "pydantic"),
-    "compare": (["english-news", "brackets", "nowhere.txt"], "pydantic"),
-    "index": (["nowhere"], "pyarrow"),
+    "compare": (["english-news", "brackets", "--corpus", __file__], "pydantic"),
+    "index": (["brackets"], "pyarrow"),
     "find": (["english-news", "count by word"], "duckdb"),
     "publish": (["english-news", "-o", "out.html"], "pydantic"),
+    "lab": (["english-news", "agreement"], "pydantic"),
 }
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -16,13 +16,14 @@ import rnnlens
 from rnnlens.base.files import sha256
 from rnnlens.cli import main, parser
 from rnnlens.corpus.corpus import CorpusConfig
-from rnnlens.draw.look import chosen_columns
+from rnnlens.draw.columns import chosen_columns
 from rnnlens.model.network import NetworkConfig
 from rnnlens.model.text import text_states
 from rnnlens.model.train.training import TrainingConfig
 from rnnlens.run.folder import Run
 from rnnlens.search.corpus_pass import traced
-from rnnlens.work.train_run import RECIPES, TrainOptions, plain_identity
+from rnnlens.work.recipes import RECIPES
+from rnnlens.work.train_options import TrainOptions, plain_identity
 
 TINY = "--width 6 --layers 1 --batch 16 --epochs 2 --min-count 1 --device cpu".split()
 GOOD, BAD = "good fine great".split(), "bad poor dull".split()

@@ -65,7 +65,7 @@ def test_a_training_that_is_stopped_goes_on_where_it_was(
         ({"widht": 8}, "train has no option 'widht'; it has format, "),
         ({"width": "wide"}, "--width 'wide': give int"),
         ({"width": 0}, "--width 0: give at least 1"),
-        ({"preset": "slow"}, "no preset is called 'slow'; there is quick"),
+        ({"preset": "slow"}, "no preset is called 'slow'; there is quick, gpu"),
         ({"task": "next", "bidirectional": True}, "has read the next word already"),
         ({"checkpoint_seconds": -1}, "give a number from 0 up"),
         ({"device": "tpu"}, "tpu"),

@@ -9,7 +9,8 @@ from rnnlens.cli import parser
 from rnnlens.corpus.split import Split
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.work import train_run
-from rnnlens.work.train_run import PRESETS, TrainOptions
+from rnnlens.work.recipes import PRESETS
+from rnnlens.work.train_options import TrainOptions
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 WORDS = Vocabulary(tuple(map(str, range(5000))), (1,) * 5000)

@@ -14,7 +14,7 @@ from rnnlens.cli.output import plain_output
 from rnnlens.version import __version__
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
-_VERBS = "view train fit evaluate show compare index find publish".split()
+_VERBS = "view train fit evaluate show compare index find publish lab".split()
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,7 +48,7 @@ def parser() -> Parser:
     )
     command.add_argument("--version", action="version", version=f"rnnlens {__version__}")
     verbs = command.add_subparsers(metavar="COMMAND", required=True)
-    for verb in _VERBS:  # imported here, since they import torch, which takes a second
+    for verb in _VERBS:
         import_module(f"rnnlens.cli.{verb}_command").add_to(verbs)
     return command
 

@@ -5,22 +5,23 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
 from rnnlens.base.tables import csv_text
 from rnnlens.cli.output import draw
-from rnnlens.cli.shared_flags import add_trust_flags, allow_code
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code, begin, check_runs
 from rnnlens.cli.view_command import unique_names
-from rnnlens.corpus.tokens import SPLITS
-from rnnlens.draw.charts import check_chart, write_disagreement
+from rnnlens.corpus.corpus_config import SPLITS
+from rnnlens.draw.charts import check_chart
 from rnnlens.draw.sentences import notes_of, sentence_page, sentence_table
-from rnnlens.lens.open import opened
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.run.folder import Run, run_at
-from rnnlens.search.disagreement import DisagreedSentence, Disagreement
-from rnnlens.work.corpus_jobs import WORDS, disagreement
+from rnnlens.work.recipes import COMPARED_WORDS
+
+if TYPE_CHECKING:
+    from rnnlens.search.disagreement import DisagreedSentence, Disagreement
 
 _HELP = """\
 Compare two runs, or two kinds of one run, over a whole corpus: after every word, how far apart are
@@ -56,8 +57,9 @@ def add_to(verbs: Any) -> None:
                         help="one kind for both, or two with a comma (default: y)")  # fmt: skip
     parser.add_argument("--semantic", metavar="NAME",
                         help="the label asked about (default: the first fitted)")  # fmt: skip
-    parser.add_argument("--words", type=int, dest="most", default=WORDS, metavar="N",
-                        help=f"read so many words at most (default: {WORDS:,})")  # fmt: skip
+    parser.add_argument("--words", type=int, dest="most", default=COMPARED_WORDS, metavar="N",
+                        help=f"read so many words at most (default: {COMPARED_WORDS:,})"
+                        )  # fmt: skip
     parser.add_argument("--top", type=int, default=50, metavar="N",
                         help="sentences to list (default: 50)")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
@@ -82,6 +84,12 @@ def run_compare(args: argparse.Namespace) -> int:
     for name, number in (("words", args.most), ("top", args.top)):
         if number < 1:
             raise RnnlensError(f"--{name} {number}: give a number from 1 up")
+    check_runs(*args.runs)
+    begin(f"comparing {' and '.join(str(run.path) for run in args.runs)} over {args.corpus}")
+    from rnnlens.draw.charts import write_disagreement
+    from rnnlens.lens.open import opened
+    from rnnlens.work.corpus_jobs import disagreement
+
     allow_code(args, *args.runs)
     lenses = [
         opened(run, None, name)
@@ -114,7 +122,7 @@ def _kinds(args: argparse.Namespace) -> tuple[str, str]:
 
 
 def _written(
-    args: argparse.Namespace, apart: Disagreement, top: Sequence[DisagreedSentence]
+    args: argparse.Namespace, apart: "Disagreement", top: Sequence["DisagreedSentence"]
 ) -> str:
     """The list as a file holds it."""
     links = [f"http://127.0.0.1:{args.port}/{apart.link(one)}" for one in top]

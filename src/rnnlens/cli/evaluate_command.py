@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.intervals import too_few
 from rnnlens.cli.output import draw
-from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, moved
-from rnnlens.draw.charts import check_chart, write_accuracy, write_confusion, write_reach
+from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, begin, moved
+from rnnlens.draw.charts import check_chart
+from rnnlens.draw.measured import cell, model_table
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.semantics import offset
 from rnnlens.run.folder import Run
-from rnnlens.work.evaluate_run import cell, evaluate_run, model_table
 
 _HELP = """\
 Measure a trained run: the model's own perplexity (lower is better) on the training, validation and
@@ -100,6 +99,10 @@ def run_eval(args: argparse.Namespace) -> int:
         raise RnnlensError(f"--reach {args.reach}: say how far, such as --horizon 4")
     run = Run(args.path)
     run.check_finished()
+    begin(f"measuring {run.path}")
+    from rnnlens.draw.charts import write_accuracy, write_confusion, write_reach
+    from rnnlens.work.evaluate_run import evaluate_run
+
     allow_code(args, run)
     measured = evaluate_run(
         run,
@@ -142,6 +145,8 @@ def tables(evaluation: dict[str, Any]) -> list[str]:
 
 def _score_table(semantic: str, rows: list[dict[str, Any]]) -> str:
     """How well each kind predicts."""
+    from rnnlens.base.intervals import too_few
+
     pairs, unigram, sentences = (rows[0][n] for n in ("pairs", "unigram", "sentences"))
     sure = any(row["intervals"] for row in rows)
     warm = any(row["temperature"] for row in rows)

@@ -3,16 +3,17 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.cli.output import draw
 from rnnlens.draw.printable import shown
 from rnnlens.run.folder import run_at
-from rnnlens.search.answers import Hit
-from rnnlens.search.find import Found, as_json, as_lines, check_ending, find, save
 from rnnlens.search.language import GRAMMAR, QueryError
-from rnnlens.search.store import Index
+
+if TYPE_CHECKING:
+    from rnnlens.search.answers import Hit
+    from rnnlens.search.find import Found
 
 _SHOWN = 20  # answers in the terminal, unless the question has a limit
 _HELP = (
@@ -62,6 +63,9 @@ def run_find(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     if bool(args.question) == bool(args.sql):
         raise RnnlensError("give a question, or SQL with --sql; see: rnnlens find --help")
+    from rnnlens.search.find import check_ending, find
+    from rnnlens.search.store import Index
+
     if args.output:
         check_ending(args.output)
     index = Index.of(args.path, args.index)
@@ -85,6 +89,8 @@ def run_find(args: argparse.Namespace) -> int:
 
 def _give(args: argparse.Namespace, table: Any) -> None:
     """A table as a file, as JSON, or as lines."""
+    from rnnlens.search.find import as_json, as_lines, save
+
     if args.output:
         save(table, args.output)
         print(f"{len(table):,} rows in {args.output}")
@@ -94,7 +100,7 @@ def _give(args: argparse.Namespace, table: Any) -> None:
         print(as_lines(table, 100))
 
 
-def _sentences(answer: Found, address: str) -> str:
+def _sentences(answer: "Found", address: str) -> str:
     """The answers as sentences with the place marked, and what the kinds say there."""
     lines = [answer.summary()]
     if answer.total > len(answer):
@@ -112,13 +118,13 @@ def _sentences(answer: Found, address: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _place(hit: Hit) -> str:
+def _place(hit: "Hit") -> str:
     came = "" if hit.next is None else f", then {hit.next} ({hit.surprisal:.1f} bits)"
     tag = f" {hit.tag}" if hit.tag else ""
     return f"{hit.split} {hit.sentence}, word {hit.position + 1}{tag}{came}"
 
 
-def _marked(hit: Hit, *, bold: bool) -> str:
+def _marked(hit: "Hit", *, bold: bool) -> str:
     words = [shown(word) for word in hit.words]
     begin, end = ("\x1b[1m[", "]\x1b[0m") if bold else ("[", "]")
     words[hit.position] = f"{begin}{words[hit.position]}{end}"

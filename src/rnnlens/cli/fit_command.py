@@ -7,13 +7,11 @@ from typing import Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import add_flags, add_preset, from_flags
-from rnnlens.cli.shared_flags import add_trust_flags, allow_code, moved, terminal
-from rnnlens.corpus.tokens import ReadingConfig
-from rnnlens.probe.fitting import FitConfig
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code, begin, moved, terminal
+from rnnlens.corpus.corpus_config import ReadingConfig
+from rnnlens.probe.fit_config import FitConfig
 from rnnlens.run.folder import Run
 from rnnlens.run.trusted_code import search
-from rnnlens.work.fit_run import ModuleRun, StatesRun, fit_into
-from rnnlens.work.observer import check_seconds
 
 _HELP = """\
 Fit the probes of a trained run: for every kind of hidden state, what that state alone says about
@@ -78,9 +76,15 @@ def add_to(verbs: Any) -> None:
 def run_fit(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     config = from_flags(FitConfig, args, _PRESETS[args.preset] if args.preset else None)
-    check_seconds(args.checkpoint_seconds)
     _check_together(args)
     run = Run(args.output if args.model or args.recorded else args.path)
+    if not (args.model or args.recorded):
+        run.check_finished()
+    begin(f"fitting probes into {run.path}")
+    from rnnlens.work.fit_run import ModuleRun, StatesRun, fit_into
+    from rnnlens.work.observer import check_seconds
+
+    check_seconds(args.checkpoint_seconds)
     module: ModuleRun | StatesRun | None = None
     if args.recorded:
         module = StatesRun.of(
@@ -105,7 +109,6 @@ def run_fit(args: argparse.Namespace) -> int:
             command=terminal(args).command,
         )
     else:
-        run.check_finished()
         allow_code(args, run)
     fit_into(
         run,

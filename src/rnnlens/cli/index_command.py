@@ -4,11 +4,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rnnlens.cli.shared_flags import add_corpus_flags, add_trust_flags, allow_code, terminal
-from rnnlens.lens.open import opened
+from rnnlens.cli.shared_flags import (
+    add_corpus_flags,
+    add_trust_flags,
+    allow_code,
+    begin,
+    check_runs,
+    terminal,
+)
 from rnnlens.run.folder import run_at
 from rnnlens.search.index_files import arrow
-from rnnlens.work.corpus_jobs import check_indexable, index
 
 _HELP = """\
 Write down what every state says after every word of a corpus, as Parquet files in RUN/index, which
@@ -62,6 +67,11 @@ def add_to(verbs: Any) -> None:
 def run_index(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     arrow()
+    check_runs(args.path)
+    begin(f"indexing what the states of {args.path.path} say")
+    from rnnlens.lens.open import opened
+    from rnnlens.work.corpus_jobs import check_indexable, index
+
     run = check_indexable(args.path, args.output)
     allow_code(args, run)
     index(

@@ -4,11 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rnnlens.cli.shared_flags import add_trust_flags, allow_code
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code, check_runs
 from rnnlens.cli.show_command import sentence
-from rnnlens.lens.open import opened
-from rnnlens.page.publish import live_page
-from rnnlens.page.publish.quantised import PRECISIONS
+from rnnlens.draw.saving import check_page
+from rnnlens.page.publish.precisions import PRECISIONS
 from rnnlens.run.folder import bundled, run_at
 
 _HELP = """\
@@ -19,6 +18,9 @@ install and nothing to serve; whatever is typed there stays there.
 Weights are kept in a byte each with a scale a row, and what all labels go through in two bytes.
 With --precision fp16 everything is in two, so that no top label is another than here, and the file
 is almost twice as large.
+
+Of recorded states, which have no network, the file keeps some of the texts with their states: they
+are chosen from a list, and drawn, compared and followed as here.
 
 With --story the file is a live article: the prose of a Markdown file with the lens beside it. A
 link such as [what it keeps](#text=we+stand&at=l2:2) is a view, copied from the page's address bar;
@@ -47,6 +49,8 @@ def add_to(verbs: Any) -> None:
                         help="of weights (default: int8)")  # fmt: skip
     parser.add_argument("--colours", type=Path, metavar="FILE",
                         help="your own groups and colours, as JSON")  # fmt: skip
+    parser.add_argument("--texts", type=int, metavar="N",
+                        help="of recorded states, how many texts are inside")  # fmt: skip
     page = parser.add_argument_group("what the page says")
     page.add_argument("--title", default="", metavar="TEXT", help="in place of the run's name")
     page.add_argument("--note", default="", metavar="TEXT", help="a paragraph above the text")
@@ -60,13 +64,17 @@ def add_to(verbs: Any) -> None:
 
 def run_publish(args: argparse.Namespace) -> int:
     """Carry out the verb."""
-    live_page.check(args.output)
+    check_page(args.output)
+    check_runs(args.at)
+    from rnnlens.lens.open import opened
+    from rnnlens.page.publish import live_page
+
     allow_code(args, args.at)
     lens = opened(args.at, args.colours)
     semantics = [name for part in args.semantic.split(",") if (name := part.strip())]
     text = None if args.text is None else sentence(args.text)
     words = live_page.Words(args.title, args.note, text, args.story)
-    page = live_page.published(lens.subject, semantics, args.precision, words)
+    page = live_page.published(lens.subject, semantics, args.precision, words, args.texts)
     print(f"{args.output}: {page}", flush=True)
     page.write(args.output)
     return 0

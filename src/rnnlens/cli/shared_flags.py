@@ -1,22 +1,29 @@
 """Flags that several verbs have: where a run's corpus is now, and whether its code may be run."""
 
 import argparse
+import os
 import shlex
+import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from rnnlens.base.flags import Options
-from rnnlens.run.corpus_data import Moved
+from rnnlens.base.progress import to_stderr
 from rnnlens.run.folder import Run
 from rnnlens.run.trusted_code import search
-from rnnlens.work.observer import Observer
+
+if TYPE_CHECKING:
+    from rnnlens.run.corpus_data import Moved
+    from rnnlens.work.observer import Observer
 
 
-def terminal(args: argparse.Namespace) -> Observer:
+def terminal(args: argparse.Namespace) -> "Observer":
     """Who a job reports to that a command has begun."""
+    from rnnlens.work.observer import Observer
+
     again = "give the same command again to continue"
     return Observer(tqdm.write, again, shlex.join(["rnnlens", *args.words]))
 
@@ -35,8 +42,10 @@ def add_corpus_flags(parser: Any, *, corpus: str = "where the run's corpus is no
                             help=f"where the run's {what} corpus is now")  # fmt: skip
 
 
-def moved(args: argparse.Namespace) -> Moved:
+def moved(args: argparse.Namespace) -> "Moved":
     """What the flags say of a run's corpus."""
+    from rnnlens.run.corpus_data import Moved
+
     return Moved(args.corpus, args.valid, args.test)
 
 
@@ -49,6 +58,20 @@ def add_trust_flags(parser: Any) -> None:
                         help="the same, remembered for this run")  # fmt: skip
     parser.add_argument("--path", dest="folders", action="append", default=[], type=Path,
                         metavar="FOLDER", help="where code is that is not installed")  # fmt: skip
+
+
+def check_runs(*runs: Run) -> None:
+    """Refuse folders that hold no run, before a second is spent on importing torch."""
+    for run in runs:
+        run.record()
+
+
+def begin(line: str) -> None:
+    """Say to whoever watches what a command is about to do, before torch is imported, which takes
+    seconds; of several processes the first does.
+    """
+    if sys.stderr.isatty() and os.environ.get("RANK", "0") == "0":
+        to_stderr(line)
 
 
 def allow_code(args: argparse.Namespace, *runs: Run) -> None:

@@ -8,27 +8,24 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rnnlens.ask.continuation import Continued, continuation
-from rnnlens.ask.decision import answer_line
-from rnnlens.ask.follow import follow_all
-from rnnlens.ask.grids import grid_of
-from rnnlens.ask.stand_ins import STAND_INS
-from rnnlens.ask.written import Written, written_by
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, texts
 from rnnlens.cli.output import draw
-from rnnlens.cli.shared_flags import add_trust_flags, allow_code
+from rnnlens.cli.shared_flags import add_trust_flags, allow_code, check_runs
 from rnnlens.cli.view_command import unique_names
-from rnnlens.draw import terminal
+from rnnlens.draw import figure, saving, terminal
+from rnnlens.draw.columns import MANY
 from rnnlens.draw.look import Look
 from rnnlens.draw.printable import printable
-from rnnlens.lens.lens import Lens
-from rnnlens.lens.open import opened
-from rnnlens.page import saved_page
-from rnnlens.reading.lines import Lines
-from rnnlens.reading.reading import LONGEST_TEXT
 from rnnlens.run.folder import bundled, run_at
+
+if TYPE_CHECKING:
+    from rnnlens.ask.continuation import Continued
+    from rnnlens.ask.written import Written
+    from rnnlens.lens.lens import Lens
+    from rnnlens.reading.lines import Lines
 
 _HELP = """\
 Show what every hidden state of a run's network says while it reads a sentence: a row for each word,
@@ -80,7 +77,7 @@ def add_to(verbs: Any) -> None:
                         help=f"a run folder, or a bundled run: {', '.join(bundled())}")  # fmt: skip
     parser.add_argument("sentence", metavar="SENTENCE", help='in quotes; "-" reads standard input')
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
-                        help=f"write {' '.join(saved_page.ENDINGS)}, by its ending")  # fmt: skip
+                        help=f"write {' '.join(saving.ENDINGS)}, by its ending")  # fmt: skip
     asked = parser.add_argument_group("what is asked")
     asked.add_argument("--semantic", metavar="NAME",
                        help="the label asked about (default: the first fitted)")  # fmt: skip
@@ -102,7 +99,7 @@ def add_to(verbs: Any) -> None:
     asked.add_argument("--written-by", metavar="KIND@ROW",
                        help="which words made a state say --follow rather than --against (default: "
                        "its most probable label rather than the next)")  # fmt: skip
-    asked.add_argument("--stand-in", metavar="NAME", choices=STAND_INS,
+    asked.add_argument("--stand-in", metavar="NAME", choices=texts("stand_ins"),
                        help="with --written-by: what is read in a word's place, other words of the "
                        "same tag (tag) or that the model expected (model), the unknown word "
                        "(unknown) or nothing (left_out); default: the first that there "
@@ -119,8 +116,9 @@ def add_to(verbs: Any) -> None:
 def _add_look(look: Any) -> None:
     """Declare the flags of the drawing."""
     look.add_argument("--kinds", metavar="LIST",
-                      help="columns, comma between, such as x,c2@-1,l2,h2; layer2; all; or outputs "
-                      "(default: all but gates and candidates)")  # fmt: skip
+                      help="columns, comma between, such as x,c2@-1,l2,h2; layer2; h for the h of "
+                      "every layer; all; outputs; or default (all but gates and candidates, and "
+                      f"outputs where there are more than {MANY} columns)")  # fmt: skip
     look.add_argument("--rows", default="", metavar="LIST",
                       help="words by number, such as 7-8 or 1,4- (default: all)")  # fmt: skip
     look.add_argument("--bars", type=int, metavar="N",
@@ -153,10 +151,15 @@ def run_show(args: argparse.Namespace) -> int:
         )
     look = Look(**{one.name: getattr(args, one.name) for one in fields(Look)})
     if args.output:
-        saved_page.check(args.output, look)
+        saving.check(args.output, look)
     else:
         _check_terminal(args, look)
     text = sentence(args.sentence)
+    check_runs(*filter(None, (args.at, args.beside)))
+    from rnnlens.ask.grids import drawn_columns, grid_of
+    from rnnlens.page import saved_page
+    from rnnlens.reading.lines import Lines
+
     allow_code(args, args.at)
     lens, beside = _lenses(args)
     lines = Lines.of(
@@ -164,7 +167,9 @@ def run_show(args: argparse.Namespace) -> int:
         beside=beside.subject if beside else None,
     )  # fmt: skip
     lines.check_length()
-    grid = grid_of(lines)
+    # A figure has what it shows; a file that is looked at, or read by a program, has everything.
+    is_part = not args.output or args.output.suffix.lower() in figure.ENDINGS
+    grid = grid_of(lines.showing(drawn_columns(lines, look.kinds)) if is_part else lines)
     followed = _followed(args, lines)
     more = [*grid["notes"], *reasons(args, lines)]
     if not grid["semantics"]:
@@ -175,7 +180,8 @@ def run_show(args: argparse.Namespace) -> int:
         saved_page.save(grid, args.output, look, followed)
     else:
         drawn = in_terminal(grid, look, followed, args.colour)
-        more = [*terminal.parted_lines(grid), *terminal.changed_lines(grid), *more]
+        told = (terminal.parted_lines, terminal.attention_lines, terminal.changed_lines)
+        more = [*(line for lines in told for line in lines(grid)), *more]
         draw(drawn + (in_encoding("\n".join(["", *more, ""])) if more else ""))
         return 0
     if more:
@@ -183,7 +189,7 @@ def run_show(args: argparse.Namespace) -> int:
     return 0
 
 
-def reasons(args: argparse.Namespace, lines: Lines) -> list[str]:
+def reasons(args: argparse.Namespace, lines: "Lines") -> list[str]:
     """What is asked about a text beside its grid, as lines of a terminal."""
     text: list[str] = []
     if args.written_by is not None:
@@ -195,12 +201,16 @@ def reasons(args: argparse.Namespace, lines: Lines) -> list[str]:
     return [printable(line) for line in text[:-1]]
 
 
-def _continuation(lines: Lines, args: argparse.Namespace) -> Continued:
+def _continuation(lines: "Lines", args: argparse.Namespace) -> "Continued":
+    from rnnlens.ask.continuation import continuation
+
     return continuation(lines.shown[0], args.go_on, args.samples, args.seed)
 
 
-def _written(args: argparse.Namespace, lines: Lines) -> Written:
+def _written(args: argparse.Namespace, lines: "Lines") -> "Written":
     """Who wrote the state that is asked about."""
+    from rnnlens.ask.written import written_by
+
     form, count = re.fullmatch(r"(.+)@(\d{1,6})", args.written_by), len(lines.lines)
     row = int(form[2]) if form else 0
     if not form or not 1 <= row <= count:
@@ -218,8 +228,10 @@ def _written(args: argparse.Namespace, lines: Lines) -> Written:
     )
 
 
-def _lenses(args: argparse.Namespace) -> tuple[Lens, Lens | None]:
+def _lenses(args: argparse.Namespace) -> "tuple[Lens, Lens | None]":
     """The run that is asked for, and the one that is to read beside it."""
+    from rnnlens.lens.open import opened
+
     lens = opened(args.at, args.colours)
     if not args.beside:
         return lens, None
@@ -227,9 +239,11 @@ def _lenses(args: argparse.Namespace) -> tuple[Lens, Lens | None]:
     return lens, opened(args.beside, args.colours, unique_names([args.at, args.beside])[1])
 
 
-def _followed(args: argparse.Namespace, lines: Lines) -> dict[str, Any] | None:
+def _followed(args: argparse.Namespace, lines: "Lines") -> dict[str, Any] | None:
     if args.follow is None:
         return None
+    from rnnlens.ask.follow import follow_all
+
     names = lines.shown[0].answers.names
     labels, against = (listed(given, names) for given in (args.follow, args.against))
     return follow_all(lines, labels, against).to_json()
@@ -250,15 +264,13 @@ def _check_terminal(args: argparse.Namespace, look: Look) -> None:
 
 def sentence(argument: str) -> str:
     """The sentence to show: the argument, or standard input where that is a dash."""
-    where, text = "the sentence", argument
+    where, text, most = "the sentence", argument, count("text_characters")
     if argument == "-":
         where = "standard input"
         try:
-            text = sys.stdin.read(LONGEST_TEXT + 1)
-            if len(text) > LONGEST_TEXT:
-                raise RnnlensError(
-                    f"standard input has more than {LONGEST_TEXT:,} characters; give fewer"
-                )
+            text = sys.stdin.read(most + 1)
+            if len(text) > most:
+                raise RnnlensError(f"standard input has more than {most:,} characters; give fewer")
         except UnicodeDecodeError as error:
             raise RnnlensError(
                 f"standard input is not {error.encoding} text; convert it"
@@ -274,6 +286,8 @@ def in_terminal(
     grid: dict[str, Any], look: Look, followed: dict[str, Any] | None, colour: str
 ) -> str:
     """The grid as text, in the width, colours and characters that the terminal has."""
+    from rnnlens.ask.decision import answer_line
+
     text = terminal.draw(
         grid,
         look,

@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from rnnlens.base.flags import add_flags, add_preset
-from rnnlens.cli.shared_flags import given, terminal
-from rnnlens.corpus.corpus import CorpusConfig
-from rnnlens.model.network import NetworkConfig
-from rnnlens.model.train.training import TrainingConfig
-from rnnlens.work.train_run import PRESETS, train
+from rnnlens.cli.shared_flags import begin, given, terminal
+from rnnlens.corpus.corpus_config import CorpusConfig
+from rnnlens.corpus.read.formats import is_of_nltk
+from rnnlens.corpus.read.text_files import files
+from rnnlens.model.network_config import NetworkConfig
+from rnnlens.model.train.training_config import TrainingConfig
+from rnnlens.work.recipes import PRESETS
+from rnnlens.work.train_options import TrainOptions
 
 _HELP = """\
 Train a network: it reads a sentence word by word and predicts the next word; with --task tag a
@@ -28,6 +31,7 @@ for labels. These tasks have recipes of their own, which any flag can change.
 examples:
   rnnlens train news.conllu.gz -o runs/news
   rnnlens train news.conllu.gz -o runs/small --preset quick      in minutes without a GPU
+  rnnlens train news.conllu.gz -o runs/large --preset gpu        larger steps, for a million words
   rnnlens train nltk:brown -o runs/brown --cell gru --width 200
   rnnlens train news.conllu.gz -o runs/news --keep 8              to look at the training itself
   rnnlens train train.txt --valid valid.txt --test test.txt -o runs/ptb --min-count 1
@@ -59,6 +63,14 @@ def add_to(verbs: Any) -> None:
 
 def run_train(args: argparse.Namespace) -> int:
     """Carry out the verb."""
+    chosen = given(args, CorpusConfig, NetworkConfig, TrainingConfig)
+    options = TrainOptions.of(chosen, args.preset)
+    for source in filter(None, (args.corpus, options.corpus.valid, options.corpus.test)):
+        if not is_of_nltk(source):
+            files(Path(source))  # or say that there are none
+    begin(f"training on {args.corpus}, into {args.output}")
+    from rnnlens.work.train_run import train
+
     train(
         args.corpus,
         args.output,
@@ -67,6 +79,6 @@ def run_train(args: argparse.Namespace) -> int:
         colours=args.colours,
         checkpoint_seconds=args.checkpoint_seconds,
         observer=terminal(args),
-        **given(args, CorpusConfig, NetworkConfig, TrainingConfig),
+        **chosen,
     )
     return 0

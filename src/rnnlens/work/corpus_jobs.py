@@ -26,8 +26,7 @@ from rnnlens.search.language import first_question
 from rnnlens.search.store import Index
 from rnnlens.states.recorded import RecordedStates
 from rnnlens.work.observer import Observer, among
-
-WORDS = 100_000  # that two lenses are compared on, at most, unless somebody chooses
+from rnnlens.work.recipes import COMPARED_WORDS
 
 
 def index(
@@ -192,7 +191,7 @@ def disagreement(
     semantic: str | None = None,
     *,
     part: str = "all",
-    words: int = WORDS,
+    words: int = COMPARED_WORDS,
 ) -> Disagreement:
     """How far apart two lenses are after every word of a corpus, or two kinds of one lens.
 

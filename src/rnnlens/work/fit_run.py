@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from rnnlens.probe.inspect import counted, inspect_module
 from rnnlens.reading.session import EXAMPLES, Session, chosen_examples
 from rnnlens.run.corpus_data import Moved, of_model, run_dataset
 from rnnlens.run.folder import Run, kept_runs, run_at
-from rnnlens.run.run_files import TRAINED, TRAINING, Record
+from rnnlens.run.record import TRAINED, TRAINING, Record
 from rnnlens.work.observer import Observer, Resumable, among, check_seconds
 
 _LINES = 12  # about epochs, at most about
@@ -403,6 +403,8 @@ def _refuse_other(run: Run, corpus: Mapping[str, Any], user: UserModel) -> None:
 
 def _vocabulary(user: UserModel) -> Vocabulary:
     """The names of the words and labels, as the user gives them; nothing is counted yet."""
+    if user.labels is None and user.tokenizer is not None:
+        user = replace(user, labels=user.inputs)
     if user.labels is None and user.batches is None:
         raise RnnlensError(
             f"{user.where} does not name the labels of its module; return (module, labels)"
@@ -420,7 +422,7 @@ def _size_and_tags(
     """
     if user.batches:
         return "", None
-    train, tags = numbered(corpus.sentences("train"), vocabulary, user.words, longest)
+    train, tags = numbered(corpus.sentences("train"), vocabulary, user.split, longest)
     unknown = 0.0 if vocabulary.unknown is None else float((train.ids == vocabulary.unknown).mean())
     size = f", {len(train.ids):,} words for training, {unknown:.1%} of them unknown"
     if vocabulary.inputs != vocabulary.labels:

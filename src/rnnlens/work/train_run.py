@@ -1,12 +1,11 @@
 """Training a network from a corpus into a run folder: `rnnlens train`, and `rnnlens.train`."""
 
-import json
 import math
 import os
 import shlex
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,13 @@ import torch
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import is_present, remove
-from rnnlens.base.flags import as_words, check_known, check_same, from_flags
+from rnnlens.base.flags import as_words, check_known
 from rnnlens.base.progress import Shorter
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, encode
-from rnnlens.corpus.read.task import CLASSIFY, NEXT, TAG
 from rnnlens.corpus.split import Split
 from rnnlens.corpus.storage import BLOCK
 from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.draw.measured import model_table
 from rnnlens.labels.colours import colours_of, default_colours, read_colours
 from rnnlens.labels.parts_of_speech import parts_of_speech
 from rnnlens.lens.lens import Lens
@@ -40,135 +39,14 @@ from rnnlens.probe.evaluation import evaluate_model
 from rnnlens.reading.session import TEXTS, chosen_examples
 from rnnlens.run.corpus_data import sentence_dataset
 from rnnlens.run.folder import Keeper, Run, epochs_to_keep
-from rnnlens.run.run_files import TRAINED, TRAINING, Record
-from rnnlens.work.evaluate_run import model_table
+from rnnlens.run.record import TRAINED, TRAINING, Record
 from rnnlens.work.observer import Observer, Resumable, among, check_seconds
+from rnnlens.work.recipes import QUICK
+from rnnlens.work.train_options import TrainOptions, plain_identity
 
-# A smaller network, chosen by what two CPU cores reach in minutes (docs/results.md).
-QUICK = "quick"
-PRESETS: dict[str, dict[str, Any]] = {
-    QUICK: {
-        "width": 96,
-        "epochs": 12,
-        "batch": 32,
-        "dropout_words": 0.05,
-        "dropout_input": 0.15,
-        "dropout_hidden": 0.1,
-        "dropout_output": 0.2,
-        "dropout_weight": 0.1,
-    }
-}
-# How each task is trained where no flag says otherwise (docs/results.md).
-RECIPES: dict[str, dict[str, Any]] = {
-    TAG: {
-        "tied": False,
-        "lowercase": False,
-        "min_count": 1,
-        "unknown": 0.5,
-        "epochs": 20,
-        "batch": 32,
-        "learning_rate": 3e-3,
-        "dropout_words": 0.0,
-        "dropout_input": 0.4,
-        "dropout_hidden": 0.4,
-        "dropout_output": 0.4,
-    },
-    CLASSIFY: {
-        "tied": False,
-        "min_count": 2,
-        "unknown": 0.25,
-        "longest": 1000,
-        "epochs": 4,
-        "learning_rate": 3e-3,
-        "dropout_input": 0.4,
-        "dropout_hidden": 0.4,
-        "dropout_output": 0.4,
-    },
-}
 _COPIES = 8  # of the weights that training holds, at most: optimiser, averages, gradients, ...
 _LOGITS = 4  # numbers that a step holds for each word and label: logits, their logarithms, ...
 _MUCH = 2 * 10**9  # bytes of memory that somebody wants to know of before
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """All options of a training; with equal options and corpora, two runs are the same."""
-
-    corpus: CorpusConfig
-    network: NetworkConfig
-    training: TrainingConfig
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], preset: str | None = None) -> "TrainOptions":
-        """What is asked for by name, with the task's recipe and a preset where nothing is said."""
-        if preset and preset not in PRESETS:
-            raise RnnlensError(f"no preset is called {preset!r}; there is {', '.join(PRESETS)}")
-        task = given.get("task") or NEXT
-        values = {**RECIPES.get(str(task), {}), **(PRESETS[preset] if preset else {})}
-        options = cls(
-            corpus=from_flags(CorpusConfig, given, values),
-            network=from_flags(NetworkConfig, given, values),
-            training=from_flags(TrainingConfig, given, values),
-        )
-        options.check()
-        return options
-
-    def check(self) -> None:
-        """Refuse networks that cannot learn the task."""
-        if self.corpus.task == NEXT and self.network.bidirectional:
-            raise RnnlensError(
-                "--bidirectional: a network that reads backwards has read the next word already; "
-                "give --task tag or classify with it"
-            )
-        if self.corpus.task != NEXT and self.network.tied:
-            raise RnnlensError(
-                f"--tied: the labels of --task {self.corpus.task} are no words, so that the "
-                "readout cannot share their matrix; leave it out"
-            )
-
-    def work(self, vocabulary: Vocabulary) -> int:
-        """What training computes, up to a factor that is the same for all on one corpus."""
-        return _weights(self.network, vocabulary) * self.training.epochs
-
-    def record(self, corpus: EncodedCorpus, command: str) -> dict[str, Any]:
-        """What run.json says of how a run is made."""
-        return {
-            "command": command,
-            "made_by": "train",
-            "corpus": {"source": corpus.name, "hash": corpus.hash, **asdict(self.corpus)},
-            "network": asdict(self.network),
-            "training": asdict(self.training),
-        }
-
-    def identity(self, sha: str) -> str:
-        """What tells this training from others, on the corpus of this hash."""
-        return json.dumps([sha, asdict(self)])
-
-    def refuse_other(self, run: Run, before: Record) -> None:
-        """Refuse to continue a run that was begun with other options."""
-        if before.made_by == "fit":
-            raise RnnlensError(
-                f"{run.path} holds the run of a module of your own; choose another folder with -o"
-            )
-        for part in ("corpus", "network", "training"):
-            check_same(run.path, getattr(before, part) or {}, asdict(getattr(self, part)))
-
-
-def plain_identity(identity: str) -> str:
-    """The identity of a training without options that are at their defaults: whether a version had
-    such an option or not is then the same.
-    """
-    defaults = asdict(TrainOptions(CorpusConfig(), NetworkConfig(), TrainingConfig()))
-    try:
-        sha, parts = json.loads(identity)
-        chosen = {
-            part: {name: value for name, value in parts[part].items()
-                   if value != usual.get(name, ...)}
-            for part, usual in defaults.items()
-        }  # fmt: skip
-    except (ValueError, TypeError, KeyError, AttributeError):  # it is no identity of a training
-        return identity
-    return json.dumps([sha, chosen], sort_keys=True)
 
 
 def shorter(
@@ -177,12 +55,17 @@ def shorter(
     """What makes a training shorter, and the share of the time that it takes then: without a GPU
     the preset, where it saves half or more, else fewer epochs.
     """
-    share = quick.work(vocabulary) / options.work(vocabulary)
+    share = _work(quick, vocabulary) / _work(options, vocabulary)
     if device.type == "cpu" and share <= 1 / 2:
         return f"--preset {QUICK}", share
     epochs = options.training.epochs
     fewer = max(1, epochs // 3)
     return (f"--epochs {fewer}", fewer / epochs) if fewer < epochs else None
+
+
+def _work(options: TrainOptions, vocabulary: Vocabulary) -> int:
+    """What training computes, up to a factor that is the same for all on one corpus."""
+    return _weights(options.network, vocabulary) * options.training.epochs
 
 
 def new_network(config: NetworkConfig, vocabulary: Vocabulary) -> Network:

@@ -1,0 +1,52 @@
+"""What jobs do where nobody says otherwise: presets for machines without a GPU and with one, a
+recipe for each task, and how much is compared. Read without torch, for the flags of commands.
+"""
+
+from typing import Any
+
+from rnnlens.corpus.read.task import CLASSIFY, TAG
+
+# A smaller network, chosen by what two CPU cores reach in minutes (docs/results.md).
+QUICK = "quick"
+PRESETS: dict[str, dict[str, Any]] = {
+    QUICK: {
+        "width": 96,
+        "epochs": 12,
+        "batch": 32,
+        "dropout_words": 0.05,
+        "dropout_input": 0.15,
+        "dropout_hidden": 0.1,
+        "dropout_output": 0.2,
+        "dropout_weight": 0.1,
+    },
+    # Larger steps, and more epochs of them, for a GPU and a corpus of a million words.
+    "gpu": {"batch": 192, "learning_rate": 2e-2, "epochs": 45},
+}
+# How each task is trained where no flag says otherwise (docs/results.md).
+RECIPES: dict[str, dict[str, Any]] = {
+    TAG: {
+        "tied": False,
+        "lowercase": False,
+        "min_count": 1,
+        "unknown": 0.5,
+        "epochs": 20,
+        "batch": 32,
+        "learning_rate": 3e-3,
+        "dropout_words": 0.0,
+        "dropout_input": 0.4,
+        "dropout_hidden": 0.4,
+        "dropout_output": 0.4,
+    },
+    CLASSIFY: {
+        "tied": False,
+        "min_count": 2,
+        "unknown": 0.25,
+        "longest": 1000,
+        "epochs": 4,
+        "learning_rate": 3e-3,
+        "dropout_input": 0.4,
+        "dropout_hidden": 0.4,
+        "dropout_output": 0.4,
+    },
+}
+COMPARED_WORDS = 100_000  # that two lenses are compared on, at most

@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no
 # Containers often forbid it; without it every process that the tests start compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check quick quick-tests static lint types javascript javascript-types pytest everything wheel fuzz docs bench clean
+.PHONY: demo test check quick quick-tests static lint types javascript javascript-types pytest everything wheel fuzz docs bench bench-all clean
 
 demo: $(VENV)/installed
 	@$(BIN)/rnnlens demo $(ARGS)
@@ -48,7 +48,7 @@ javascript-types: $(TSC)
 pytest: $(VENV)/test-ready $(VENV)/browser $(TSC)
 	$(PYTEST) -m "not release and not timing" --hypothesis-profile change $(ARGS)
 
-everything: $(VENV)/test-ready $(VENV)/browser $(TSC)
+everything: $(VENV)/test-ready $(VENV)/models-ready $(VENV)/browser $(TSC)
 	$(PYTEST) --cov --cov-report= -m "not timing" $(ARGS)
 	$(BIN)/python -m pytest --cov --cov-append -m timing $(ARGS) || [ $$? = 5 ]  # 5: ARGS chose none
 
@@ -64,20 +64,25 @@ docs: $(VENV)/docs-ready
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --nitpicky docs docs/_build/html
 	@echo "the site is at docs/_build/html/index.html"
 
-# With CORPUS=amalgum_news.conllu.gz also the bundled model's probes on its own corpus.
-bench: $(VENV)/bench-ready
+# One table of what people wait for, in bench/; ARGS="--record" makes it what later ones are compared with.
+bench: $(VENV)/bench-ready $(VENV)/browser
+	$(BIN)/python -m benchmarks.dashboard $(ARGS)
+
+# Speed and memory against baselines. With CORPUS=amalgum_news.conllu.gz also the bundled model's probes on its own corpus.
+bench-all: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/importing.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/tracing.py
 	$(BIN)/python benchmarks/adapting.py
+	$(BIN)/python benchmarks/memories.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/fitting.py
 	$(BIN)/python benchmarks/waits.py $(if $(CORPUS),--corpus $(CORPUS))
 	$(BIN)/python benchmarks/encoding.py
 	$(BIN)/python benchmarks/comparing.py
 	$(BIN)/python benchmarks/busy.py
-	$(BIN)/python benchmarks/load.py
-	$(BIN)/python benchmarks/beside.py
+	$(BIN)/python -m benchmarks.load
+	$(BIN)/python -m benchmarks.beside
 	$(BIN)/python benchmarks/attribution.py $(if $(CORPUS),--corpus $(CORPUS))
 	$(if $(CORPUS),$(BIN)/python benchmarks/probes.py --corpus $(CORPUS))
 
@@ -98,6 +103,10 @@ $(VENV)/bench-ready: $(VENV)/installed
 
 $(VENV)/docs-ready: $(VENV)/installed
 	@$(PIP) --editable ".[docs]"
+	@touch $@
+
+$(VENV)/models-ready: $(VENV)/test-ready
+	@$(PIP) --editable ".[models]"
 	@touch $@
 
 $(VENV)/test-ready: $(VENV)/installed

@@ -19,12 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from load import (  # type: ignore[import-not-found]
-    Seen,
-    Typist,
-    processor_seconds,
-    texts,
-)
+from benchmarks.load import Seen, Typist, processor_seconds, texts
 
 from rnnlens.run.folder import BUNDLED, run_at
 

@@ -1,9 +1,9 @@
 """An index: how fast it is made, how large it is, and how fast it answers.
 
-    python benchmarks/indexing.py --corpus news.conllu.gz             a few hundred sentences
-    python benchmarks/indexing.py --scale                             1, 2, 4 and 8 times as many
-    python benchmarks/indexing.py --index INDEX --copies 10           questions to so many copies
-    python benchmarks/indexing.py --corpus news.conllu.gz --sentences 0 --device cuda
+    python -m benchmarks.indexing --corpus news.conllu.gz             a few hundred sentences
+    python -m benchmarks.indexing --scale                             1, 2, 4 and 8 times as many
+    python -m benchmarks.indexing --index INDEX --copies 10           questions to so many copies
+    python -m benchmarks.indexing --corpus news.conllu.gz --sentences 0 --device cuda
 
 Of the bundled run, or of yours with --run. The rate is that of `rnnlens index` over that of plain
 tracing and readout: every state through its probe and a softmax, 4,096 states at once as `rnnlens
@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
+from benchmarks.noted import note
 
 from rnnlens.base.files import read_json, sha256, write_json
 from rnnlens.cli import main as main_of_rnnlens
@@ -113,6 +114,8 @@ def measure_building(lens: Lens, args: argparse.Namespace, device: torch.device)
         every = [text for number in range(texts.part_count) for text in texts.part(number)]
         for name, at_once in (("4,096 states at once", 4096), ("32 states at once", 32)):
             alone = plain(lens, every, device, at_once)
+            note(f"index, of plain tracing with {name}", alone / seconds, "times as fast", 0.7,
+                 more_is_better=True)  # fmt: skip
             print(f"plain tracing and readout, {name}: {alone:.1f} s, rate {alone / seconds:.2f}")
 
 
@@ -137,7 +140,8 @@ def measure_growth() -> None:
             if main_of_rnnlens([*map(str, command), "--device", "cpu"]):
                 raise SystemExit(1)
         for times in SCALES:
-            alone = [__file__, "--run", run, "--corpus", corpus, "--sentences", 0, "--alone"]
+            alone = ["-m", "benchmarks.indexing", "--run", run, "--corpus", corpus,
+                     "--sentences", 0, "--alone"]  # fmt: skip
             subprocess.run([sys.executable, *map(str, [*alone, "--times", times])], check=True)
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.noted import NOTES, note
 
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.run.folder import BUNDLED, run_at
@@ -33,6 +34,7 @@ KEY = 60 / (52 * 5)  # seconds from key to key
 WORDS, CORRECTED = 20, 0.1  # of a text, and how often a finished word is followed by a correction
 IN_VIEW, BLOCK = 8, 100  # rows of the first answer to a key on a usual screen, and of the others
 LULL, LATE = 0.3, 0.25  # seconds, as in net/client.js
+GOALS = {25: 100.0, 50: 400.0}  # ms in which 95% of the keys of so many people are answered
 MOST = 400  # ms in which 95% of the keys are answered
 
 
@@ -211,6 +213,8 @@ def main() -> None:
             process.terminate()
     milliseconds = 1000 * np.array(seen.seconds)
     p50, p95, p99, most = np.percentile(milliseconds, [50, 95, 99, 100])
+    note(f"{args.clients} people typing, p95", float(p95), "ms", GOALS.get(args.clients))
+    note(f"{args.clients} people typing, processor time", 1000 * used / seen.answers, "ms a key")
     print(f"{args.clients} people typing for {args.seconds:g} s (load before: {load_before:.1f}):")
     print(f"  {len(milliseconds):,} keys, {seen.answers:,} answers, {seen.rows:,} rows, "
           f"{seen.given_up:,} given up")  # fmt: skip
@@ -219,7 +223,8 @@ def main() -> None:
           f"{used / args.seconds:.2f} cores")  # fmt: skip
     for problem, times in seen.problems.items():
         print(f"  {times} times: {problem}")
-    sys.exit(bool(seen.problems) or p95 > MOST)
+    judged_here = NOTES not in os.environ  # else the table says which goals are missed
+    sys.exit(bool(seen.problems) or (judged_here and p95 > MOST))
 
 
 if __name__ == "__main__":

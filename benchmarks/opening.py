@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.keys import BROWSERS, CARET, REST, WAIT, WATCH
+from benchmarks.noted import note
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import rnnlens
@@ -102,6 +103,11 @@ def measure(browser: Browser, path: Path, words: list[str], way: str, rounds: in
         sizes.append(memory(browser, page))
         page.context.close()
     most = WANTED[way]
+    page_of = f"published page, {way}"
+    note(f"{page_of}: first grid", min(firsts), "ms", most[0])
+    note(f"{page_of}: a word", min(one for one, _ in each), "ms", most[1])
+    note(f"{page_of}: longest freeze", min(one for _, one in each), "ms", 50)
+    note(f"{page_of}: memory", sizes[0], "MB", 200)
     print(f"{way}: first grid {min(firsts):.0f} ms (at most {most[0]} is wanted), "
           f"a word {min(one for one, _ in each):.1f} ms ({most[1]}), "
           f"a key {min(keys):.0f}, median {statistics.median(keys):.0f} ms ({most[2] or 'any'}), "

@@ -1,7 +1,8 @@
 """Recording states, against plain writes of the same bytes; and looking through many of them.
 
 python benchmarks/recording.py                      recording, 2 GB, three times each in turn
-python benchmarks/recording.py --gigabytes 10 --look    and a lens of them: time, and most memory
+python benchmarks/recording.py --gigabytes 10 --times 1 --look    and a lens of them: its time, and
+    the most memory of it, through every pass; --kinds 1 --width 128 has more rows in as many bytes
 """
 
 import argparse
@@ -19,25 +20,23 @@ import numpy as np
 
 import rnnlens
 
-STEPS, WIDTH, KINDS = (
-    25,
-    300,
-    tuple(f"{letter}{layer}" for layer in (1, 2) for letter in "fiogcslh"),
-)
-WORDS = [f"w{k}" for k in range(1000)]
+STEPS = 25
+KINDS = tuple(f"{letter}{layer}" for layer in (1, 2) for letter in "fiogcslh")
 
 
-def sequences(count: int) -> list[dict[str, np.ndarray]]:
+def sequences(
+    count: int, kinds: tuple[str, ...], width: int, labels: int
+) -> list[dict[str, np.ndarray]]:
     """States as a network of the paper's size has them, of which some are given again and again."""
     chance = np.random.default_rng(0)
-    means = chance.normal(size=(len(WORDS), WIDTH)).astype(np.float32)
+    means = chance.normal(size=(labels, width)).astype(np.float32)
     some = []
     for _ in range(count):
-        words = chance.integers(len(WORDS), size=STEPS)
-        noise = 0.5 * chance.normal(size=(len(KINDS), STEPS, WIDTH)).astype(np.float32)
+        words = chance.integers(labels, size=STEPS)
+        noise = 0.5 * chance.normal(size=(len(kinds), STEPS, width)).astype(np.float32)
         some.append(
             {"words": words}
-            | {kind: means[np.roll(words, -1)] + noise[k] for k, kind in enumerate(KINDS)}
+            | {kind: means[np.roll(words, -1)] + noise[k] for k, kind in enumerate(kinds)}
         )
     return some
 
@@ -55,10 +54,11 @@ def plain(folder: Path, some: list[dict[str, np.ndarray]], count: int) -> None:
 
 def recorded(folder: Path, some: list[dict[str, np.ndarray]], count: int) -> None:
     """What a user would write."""
-    with rnnlens.record(folder / "states", words=WORDS) as to:
+    names = [f"w{k}" for k in range(1 + max(int(one["words"].max()) for one in some))]
+    with rnnlens.record(folder / "states", words=names) as to:
         for k in range(count):
             one = some[k % len(some)]
-            to.add({kind: one[kind] for kind in KINDS}, one["words"])
+            to.add({name: rows for name, rows in one.items() if name != "words"}, one["words"])
 
 
 _LOOK = """
@@ -71,7 +71,9 @@ drawn = time.perf_counter()
 lens.evaluate()
 done = time.perf_counter()
 most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-print(f"opened and fitted, one epoch: {fitted - began:.0f} s; a grid {1000 * (drawn - fitted):.0f} "
+kept = lens.subject.model.kept
+print(f"{len(kept):,} sequences, {kept.rows:,} rows; "
+      f"opened and fitted, one epoch: {fitted - began:.0f} s; a grid {1000 * (drawn - fitted):.0f} "
       f"ms; measured {done - drawn:.0f} s; at most {most:.2f} GB of memory")
 """
 
@@ -82,10 +84,14 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=2)
     parser.add_argument("--look", action="store_true")
     parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--kinds", type=int, default=len(KINDS))
+    parser.add_argument("--width", type=int, default=300, help="units of a state")
+    parser.add_argument("--labels", type=int, default=1000, help="different words")
     parser.add_argument("--folder", default=None, help="on the disk to be measured")
     args = parser.parse_args()
-    some = sequences(64)
-    size = sum(some[0][kind].nbytes for kind in KINDS)
+    kinds = KINDS[: args.kinds]
+    some = sequences(64, kinds, args.width, args.labels)
+    size = sum(some[0][kind].nbytes for kind in kinds)
     count = int(args.gigabytes * 1e9 / size)
     seconds: dict[str, list[float]] = {"plain": [], "recorded": []}
     place = Path(tempfile.mkdtemp(dir=args.folder))

@@ -25,18 +25,21 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 nitpicky = True
 # Types of others have no page here: builtins and what other packages define.
-_OTHERS = "annotated_types|collections|contextlib|numpy|pathlib|torch|matplotlib|pandas|typing"
+_OTHERS = "annotated_types|collections|contextlib|numpy|pathlib|torch|matplotlib|pandas|re|typing"
 # Nor have the contracts of docs/architecture.md, which stand behind what people import.
 _BEHIND = "reading.reading.Reading|reading.encoding.Palette"
 nitpick_ignore_regex = [("py:.*", rf"({_OTHERS})\..*"), ("py:.*", rf"rnnlens\.({_BEHIND})")]
 nitpick_ignore = [
-    ("py:class", name) for name in (*dir(builtins), "Path", "Figure", "pd.DataFrame", "pa.Table")
+    ("py:class", name)
+    for name in (*dir(builtins), "Path", "Figure", "Tensor", "pd.DataFrame", "pa.Table")
 ]
 # Made by the package, or described by their fields: their constructors say nothing more.
 _MADE = set(
     "UserModel Sentence Lens Grid States State Score Trace Readout Kind Edge ByKind Comparison "
     "Continued Written Followed Turns Turn TurnRow Decision Ablated Used Against Stateful "
-    "Disagreement DisagreedSentence End Found Hit Said Near Evaluation Memory Observer".split()
+    "Disagreement DisagreedSentence End Found Hit Said Near Evaluation Memory Observer "
+    "Lab Accuracy Published SuiteAccuracy ByParadigm KindValue Scored UnitEffect Units UnitTrace "
+    "Direction Directions Erased Erasures HalfLives KindLife UnitLives Formula Item Suite".split()
 )
 
 html_theme = "furo"

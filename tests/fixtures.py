@@ -31,7 +31,7 @@ from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes import Probes
 from rnnlens.run.folder import Run
-from rnnlens.run.run_files import TRAINED
+from rnnlens.run.record import TRAINED
 
 PATIENCE = 20_000  # milliseconds: a busy machine is no mistake
 expect.set_options(timeout=PATIENCE)
@@ -102,13 +102,17 @@ def formula_probes(network: Network, family: str, semantics: tuple[str, ...]) ->
 
 
 def formula_run(
-    path: Path, cell: str = "lstm", family: str = "shared", semantics: str = "output input output+1"
+    path: Path,
+    cell: str = "lstm",
+    family: str = "shared",
+    semantics: str = "output input output+1",
+    layers: int = 2,
 ) -> Path:
     """A run folder whose every number is given by a formula; no family: no probes."""
     run = Run(path)
     run.create()
     labels = tuple(WORDS)
-    config = NetworkConfig(cell, width=4, layers=2, embedding=3)
+    config = NetworkConfig(cell, width=4, layers=layers, embedding=3)
     network = Network(config, len(labels)).eval().requires_grad_(False)
     for k, weight in enumerate(network.parameters()):
         weight.copy_(wave(tuple(weight.shape), 1.2, k / 19))
@@ -149,6 +153,12 @@ def formulas(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lens]:
         "bare": formula_run(folder / "bare", family=""),
     }
     return {name: opened(Run(path)) for name, path in made.items()}
+
+
+@pytest.fixture(scope="session")
+def deep_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 24 layers with nine columns each."""
+    return formula_run(tmp_path_factory.mktemp("deep") / "deep", semantics="output", layers=24)
 
 
 # What the tests of the page share. RNNLENS_PAGE_RUN names another run with probes to look at.

@@ -16,7 +16,7 @@ from rnnlens.cli.evaluate_command import tables
 from rnnlens.corpus.read.formats import FORMATS, TABLES, read, recognise
 from rnnlens.corpus.read.task import Task
 from rnnlens.run.folder import run_at
-from rnnlens.work.train_run import TrainOptions
+from rnnlens.work.train_options import TrainOptions
 
 DOCS = ROOT / "docs"
 ELSEWHERE = ("gallery.md",)  # tests/test_gallery.py

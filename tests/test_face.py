@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import rnnlens
 
@@ -46,7 +47,7 @@ def hints(of: Any) -> dict[str, Any]:
     """The annotations of something; classes of other packages that are loaded late are any."""
     names = {name: getattr(rnnlens, name) for name in rnnlens.__all__}
     late: dict[str, Any] = dict.fromkeys(("Figure", "Path"), Path)
-    late["Any"] = Any
+    late["Any"], late["Tensor"] = Any, torch.Tensor
     late["pd"] = late["pa"] = types.SimpleNamespace(DataFrame=Path, Table=Path)
     return typing.get_type_hints(of, localns=names | late)
 

@@ -29,6 +29,19 @@ TEXTS = ("the old dog sees", "`` a strange word")
 OPTIONAL = ("evaluation.json", "examples.safetensors", "probes.json")  # a run may be without
 
 
+_TOKENIZER = {  # as the library `tokenizers` writes one
+    "added_tokens": [{"id": 0, "content": "<s>", "special": True, "normalized": False}],
+    "normalizer": {"type": "NFC"},
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+    "decoder": {"type": "ByteLevel"},
+    "model": {
+        "type": "BPE",
+        "vocab": {token: number for number, token in enumerate("<s> a b c d Ġ ab Ġc".split())},
+        "merges": ["a b", "Ġ c"],
+    },
+}
+
+
 class _Tagger(nn.Module):
     """A user's module."""
 
@@ -71,6 +84,11 @@ def make_runs(folder: Path) -> list[Path]:
         lens = rnnlens.fit(_Tagger(), batches, list("abcdefghi"), epochs=0, name="run")
     lens.evaluate(batches[:2])
     made.append(lens.save(folder / "user" / "run"))
+    tokenizer = folder / "tokenizer.json"
+    tokenizer.write_text(json.dumps(_TOKENIZER), encoding="utf-8")
+    with contextlib.redirect_stderr(io.StringIO()):
+        lens = rnnlens.fit(_Tagger(), batches, tokenizer=tokenizer, epochs=0, name="run")
+    made.append(lens.save(folder / "user" / "pieces" / "run"))
     return made
 
 
@@ -129,10 +147,10 @@ def spoil(path: Path, chance: random.Random, others: Sequence[Path] = ()) -> str
         return "signed"
     chosen = chance.choice([p for p in files if p.suffix == ".json"])
     mutations.spoil_json(chosen, chance, sealed=how >= 7)
-    if how >= 7 and chosen.name == "vocabulary.json":
+    if how >= 7 and chosen.name in ("vocabulary.json", "tokenizer.json"):
         described = json.loads((path / "model.json").read_bytes())
         described.pop("checksum")
-        write_json(path / "model.json", described | {"vocabulary": sha256(chosen)})
+        write_json(path / "model.json", described | {chosen.stem: sha256(chosen)})
     return "signed" if how >= 7 else "damage"
 
 

@@ -34,6 +34,7 @@ def test_a_state_is_edited_by_keyboard_marked_linked_and_undone(look, probed_run
     expect(screen.find(".editline li")).to_have_text(re.compile("c2 after dogs: zero"))
     screen.settled()
     expect(screen.find(".scroller")).to_be_focused()
+    expect(screen.find(".state[aria-label*='followed']")).to_have_count(6 * 10)
     now = screen.states()
     assert now[: len(before) // 6] == before[: len(before) // 6], "rows before stay as they were"
     bits = (edited - plain)["c2"][1]

@@ -48,6 +48,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, help="cases of each (default: by subject)")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--seconds", type=float, default=1800, help="for each subject, at most")
+    parser.add_argument("--workers", type=int, default=harness.WORKERS, help="cases at a time")
     parser.add_argument("--only", type=int, help="one case, in this process")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -65,7 +66,7 @@ def main() -> int:
                 place.mkdir()
                 print(name, case(random.Random(f"{args.seed}/{args.only}"), place))
                 continue
-            tally = harness.run(case, args.count or count, args.seed, args.seconds)
+            tally = harness.run(case, args.count or count, args.seed, args.seconds, args.workers)
         print(f"{name}: {tally}", flush=True)
         for failure in tally.failures[:20]:
             print("  ", failure.replace("\n", "\n    "))

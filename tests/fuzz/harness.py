@@ -80,13 +80,15 @@ def outcome_of(case: Case, seed: str, number: int, folder: Path) -> tuple[str, s
         shutil.rmtree(place, ignore_errors=True)
 
 
-def run(case: Case, count: int, seed: str = "0", seconds: float = 3600.0) -> Tally:
+def run(
+    case: Case, count: int, seed: str = "0", seconds: float = 3600.0, at_once: int = WORKERS
+) -> Tally:
     """All cases, or as many as there is time for; a case may say how long it may take."""
     tally, until = Tally(), time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         workers = [
-            _start(case, seed, iter(range(k, count, WORKERS)), folder) for k in range(WORKERS)
+            _start(case, seed, iter(range(k, count, at_once)), folder) for k in range(at_once)
         ]
         while workers:
             ready, _, _ = select.select([worker.pipe for worker in workers], [], [], 0.2)

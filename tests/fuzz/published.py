@@ -1,5 +1,6 @@
 """Mutated published files in a browser: each says that it was changed, or its numbers are right."""
 
+import contextlib
 import gzip
 import os
 import random
@@ -10,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Error, Page, sync_playwright
+from tests import recorded
 from tests.fixtures import BROWSERS, QUIET, formula_run
 from tests.fuzz import mutations
 from tests.fuzz.harness import Different
 
+import rnnlens
 from rnnlens.lens.open import opened
 from rnnlens.page.publish.live_page import seven_bits
 from rnnlens.run.folder import Run
 
 FIRST, OTHER, WORDS = "the old dog sees a bird .", "she said the dogs see", 5
+SHORT = "a dog sees ."  # one of the recorded texts, whose first is longer
 STORY = """# What it says
 
 After *dogs* [the memory](#text=the+old+dogs&at=l2:2) says so in 12.5% of 40 texts.
@@ -29,6 +33,8 @@ After *dogs* [the memory](#text=the+old+dogs&at=l2:2) says so in 12.5% of 40 tex
 """
 PARTS = ("head", "engine", "manifest", "weights")
 SECONDS = 15.0  # in which a page says what it has to say
+LOADING = "loading the lens"  # stands in the file itself, until its script takes it away
+STAYS = 2.0  # seconds after which that line stays: a whole file needs a quarter of that
 ENDED = """(rows) => {
   const lines = [...document.querySelectorAll("#opening, .note.problem")];
   if (lines.some((line) => line.textContent)) return true;
@@ -36,6 +42,7 @@ ENDED = """(rows) => {
   const drawn = Number(grid?.getAttribute("aria-rowcount"));
   return grid?.getAttribute("aria-busy") === "false" && (rows ? drawn === rows : drawn > 1);
 }"""
+LOADED = f"""() => !document.querySelector("#opening")?.textContent?.startsWith("{LOADING}")"""
 SHOWN = """() => {
   const every = (selector, take) => [...document.querySelectorAll(selector)].map(take);
   return {
@@ -46,15 +53,17 @@ SHOWN = """() => {
 }"""
 
 
-def reading(page: Page, path: Path) -> tuple[str, list[Any]]:
+def reading(page: Page, path: Path, other: str, rows: int) -> tuple[str, list[Any]]:
     """What a file complains of, and all that it shows: at first, and of another text."""
     shown = []
     page.goto(path.as_uri(), wait_until="load")
-    for rows, text in ((0, ""), (WORDS + 1, OTHER)):
+    with contextlib.suppress(Error):  # where it stays, it is what the file says
+        page.wait_for_function(LOADED, timeout=1000 * STAYS)
+    for due, text in ((0, ""), (rows, other)):
         try:
             if text:
-                page.fill("#text", text, timeout=1000 * SECONDS)
-            page.wait_for_function(ENDED, arg=rows, timeout=1000 * SECONDS)
+                page.evaluate("text => { location.hash = new URLSearchParams({ text }) }", text)
+            page.wait_for_function(ENDED, arg=due, timeout=1000 * SECONDS)
         except Error:
             if not page.query_selector(".row .state"):
                 return "nothing is shown", []
@@ -88,17 +97,23 @@ def _unzipped(text: str) -> bytes:
 
 
 class Published:
-    """The cases, over files that are made once: with a story and without, and of another lens."""
+    """The cases, over files that are made once: with a story and without, of recorded texts, and
+    of another lens, whose parts come in the place of theirs.
+    """
 
     longest = 90.0  # seconds of one case, most of which a browser computes for
 
     def __init__(self, folder: Path) -> None:
         (folder / "story.md").write_text(STORY, encoding="utf-8")
         lens = opened(Run(formula_run(folder / "formula")))
-        self.files = [
-            lens.publish(folder / "plain.html", text=FIRST, title="a lens"),
-            lens.publish(folder / "story.html", text=FIRST, story=folder / "story.md"),
-        ]
+        kept = rnnlens.from_states(recorded.recorded(folder / "states"), epochs=10)
+        self.files = {  # each with another of its texts, and the rows of that
+            lens.publish(folder / "plain.html", text=FIRST, title="a lens"): (OTHER, WORDS + 1),
+            lens.publish(folder / "story.html", text=FIRST, story=folder / "story.md"): (
+                OTHER, WORDS + 1,
+            ),
+            kept.publish(folder / "kept.html", texts=20): (SHORT, len(SHORT.split()) + 1),
+        }  # fmt: skip
         other = lens.publish(folder / "other.html", text="the small dog said a bird .")
         self.other = other.read_text(encoding="utf-8")
         self.code = _unzipped(self._part(self.other, "engine")).decode()
@@ -160,7 +175,7 @@ class Published:
         return seven_bits(gzip.compress(data, mtime=0))
 
     def __call__(self, chance: random.Random, folder: Path) -> str:
-        base = chance.choice(self.files)
+        base, other = chance.choice([*self.files.items()])
         path = folder / "lens.html"
         path.write_bytes(base.read_bytes())
         for _ in range(chance.choice([1, 1, 1, 2])):
@@ -176,9 +191,9 @@ class Published:
         page = self.page()
         try:
             if base not in self.wanted:
-                told, self.wanted[base] = reading(page, base)
+                told, self.wanted[base] = reading(page, base, *other)
                 assert not told, told
-            told, shown = reading(page, path)
+            told, shown = reading(page, path, *other)
         finally:
             page.close()
         states = [some for some, _ in shown if some]

@@ -26,7 +26,7 @@ PAGES = [
     for path in sorted(DOCS.glob("*.md"))
     if path.name not in ELSEWHERE and blocks(path.read_text(encoding="utf-8"), *RUN)
 ]
-LONG = ("corpus.md", "own-model.md")  # they train and fit for many seconds
+LONG = ("compare.md", "corpus.md", "corpus-search.md", "laboratory.md", "own-model.md")
 SHORT = [path for path in PAGES if path.name not in LONG]
 CORPUS = (DOCS / "corpus.md").read_text(encoding="utf-8")
 TASKS = (DOCS / "tasks.md").read_text(encoding="utf-8")

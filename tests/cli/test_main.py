@@ -154,7 +154,7 @@ def test_an_error_of_our_own_is_not_hidden(monkeypatch, tmp_path):
         cli.main(["train", str(corpus), "-o", "nowhere"])
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_reader_that_leaves_is_no_traceback():
     words = [sys.executable, "-m", "rnnlens", "show", "english-news", "the dog"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -136,7 +136,7 @@ def test_a_regressor_reads_features_and_says_one_number(tmp_path):
     }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_several_labels_have_a_probability_each(tmp_path):
     torch.manual_seed(0)
     data = [(x, torch.stack([x > 2, x % 2 == 0], -1).float()) for x, _ in batches()]

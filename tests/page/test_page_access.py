@@ -103,7 +103,7 @@ def published(formula, tmp_path_factory):
             "story": (told, ""), "memory": (told, AT)}  # fmt: skip
 
 
-@pytest.mark.parametrize(("size", "scheme"), sampled(EVERYWHERE, ("1440", "light")))
+@pytest.mark.parametrize(("size", "scheme"), sampled(EVERYWHERE))
 def test_axe_finds_nothing_serious_in_published_files(browser, published, size, scheme):
     found = []
     for name, (path, view) in published.items():

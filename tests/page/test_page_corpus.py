@@ -149,7 +149,7 @@ def test_a_run_without_an_index_says_how_to_make_one(look):
     expect(screen.find(".tocorpus")).to_be_hidden()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_corpus_that_comes_along(look, demo_address):
     """Build a question, open an answer, brush the map, and reload from the link."""
     screen = look("#page=corpus&at=l2:3", at=demo_address)

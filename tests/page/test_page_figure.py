@@ -47,6 +47,7 @@ def drag(screen, *ends):
         move()
 
 
+@pytest.mark.release
 def test_rows_and_columns_are_chosen_by_dragging(figure):
     screen = figure()
     screen.page.keyboard.press("Escape")

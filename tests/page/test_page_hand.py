@@ -148,7 +148,7 @@ def check_typing(screen):
     expect(screen.find(".writtenby tfoot")).to_be_visible()
 
 
-@pytest.mark.parametrize("size", sampled(SIZES, "large", "phone"))
+@pytest.mark.parametrize("size", sampled(SIZES, "phone"))
 def test_a_state_is_selected_acted_on_undone_and_shared(look, probed_run, size):
     width, height = SIZES[size]
     screen = look(

@@ -96,6 +96,7 @@ def test_states_that_are_not_shown_are_not_computed(deep_run):
         assert some == OUTPUTS
 
 
+@pytest.mark.release
 def test_saved_and_published_pages_begin_alike(look, deep_run, tmp_path):
     lens = rnnlens.load(deep_run)
     saved = lens("the old dog").save(tmp_path / "grid.html", kinds="default,layer7")

@@ -33,6 +33,7 @@ def ring_of(screen):
     return screen.page.evaluate(f"{find}.getBoundingClientRect().toJSON()")
 
 
+@pytest.mark.release
 def test_the_prediction_stays_in_sight_where_columns_are_many(look):
     screen = look(f"{LINK}&kinds=all", viewport={"width": 1000, "height": 700})
     screen.drawn(7)
@@ -240,7 +241,7 @@ def test_a_word_that_is_being_typed_is_no_unknown_word_yet(look):
     expect(screen.find(".row .unknown")).to_have_text(["teac"])
 
 
-@pytest.mark.parametrize("width", [720, 360])
+@pytest.mark.parametrize("width", sampled([720, 360], 360))
 def test_a_bare_view_leaves_the_grid_its_room(look, width):
     screen = look("#view=bare&text=the+old+dog", viewport={"width": width, "height": 520})
     screen.drawn(3)

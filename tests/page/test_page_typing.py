@@ -167,6 +167,7 @@ def test_markup_in_words_is_never_interpreted(look):
     assert screen.find(".stage img, .stage b b, .stage a, .panel img").count() == 0
 
 
+@pytest.mark.release
 def test_odd_words_are_words(look):
     screen = look()
     for text, word in [
@@ -214,6 +215,7 @@ def refuse(screen, text):
     screen.page.route("**/api/grid", answer)
 
 
+@pytest.mark.release
 def test_a_refusal_stays_until_the_text_is_another_and_nothing_is_saved_meanwhile(look):
     screen = look("#text=the+dog", quiet=False)  # browsers log every refusal
     asked, saved, problem = [], [], screen.find(".note.problem")

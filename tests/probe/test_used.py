@@ -163,7 +163,7 @@ def test_users_modules_are_pushed_too(how):
     assert next(lens.subject.model.adapter.module.parameters()).grad is None
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_texts_read_one_by_one_are_pushed_towards_all_labels_and_not_interchanged(tmp_path):
     lens = user_lens(MODULES["both ways"]())
     words = torch.randint(0, len(LABELS), (3, 4), generator=torch.Generator().manual_seed(3))
@@ -255,7 +255,7 @@ def planted(seed: int, *, is_used: bool) -> Dataset:
     return Dataset(network, splits, TAGS, reads_labels=False, follows=False)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_what_is_carried_and_not_read_is_called_unused_and_what_is_read_used():
     called: Counter[tuple[bool, bool, str]] = Counter()
     for seed in range(20):

@@ -239,7 +239,7 @@ def test_lstmvis_that_names_files_elsewhere(tmp_path):
     _refused(tmp_path, "is no UTF-8")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_parquet_that_is_odd_or_swells(tmp_path):
     path = tmp_path / "a.parquet"
 

@@ -19,6 +19,7 @@ from tests.letters import (
     batches,
     trained,
 )
+from tests.sampling import sampled
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
@@ -212,7 +213,7 @@ def test_padding_to_a_fixed_length_is_of_no_meaning():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flat", [True, False])
+@pytest.mark.parametrize("flat", sampled([True, False], True))
 @settings(deadline=None)
 @given(steps=st.integers(2, 5), sequences=st.integers(2, 5))
 def test_the_logits_of_a_turning_module_are_beside_its_states(flat, steps, sequences):

@@ -90,6 +90,7 @@ def test_grids_of_bundled_runs_are_those_of_python():
     assert wrong([waves, tags, news], asked) == []
 
 
+@pytest.mark.release
 def test_the_engines_intervals_are_widened_by_step_and_its_number_is_the_networks():
     waves = opened(run_at("waves"))
     text = " ".join(map(repr, series(1, 8)[0, :40].tolist()))

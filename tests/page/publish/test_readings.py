@@ -94,7 +94,7 @@ def test_what_is_too_large_and_what_follows_two_texts():
     assert answers[6]["gives"]["rows"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_samples_are_pythons_also_of_a_file_in_half_precision():
     """The noise is the same to the last bit but one, so that other words are drawn only where two
     are as good for all that rounding tells; here, in half precision, nowhere.

@@ -218,9 +218,34 @@ def test_a_module_without_values():
         Adapter(Model().to("meta")).trace(WORDS)
 
 
-def test_errors_of_the_users_own_code_come_as_they_are():
-    with pytest.raises(IndexError):
+def test_errors_of_the_users_own_code_say_where_and_what_it_was_given():
+    with pytest.raises(RnnlensError, match="the forward of Model failed: IndexError") as refusal:
         Adapter(Model()).trace(WORDS + 9)
+    line = Model.forward.__code__.co_firstlineno + 1
+    said = str(refusal.value)
+    assert "\n" not in said
+    assert f"({__file__}, line {line})" in said, "the user's own line, not torch's or ours"
+    low, high = int(WORDS.min()) + 9, int(WORDS.max()) + 9
+    assert f"it was given int64 {tuple(WORDS.shape)} of {low} to {high}" in said
+    assert isinstance(refusal.value.__cause__, IndexError)
+
+
+def test_what_a_failing_forward_was_given_is_told_of_any_form():
+    class Failing(Model):
+        def forward(self, *_args: Any, **_named: Any) -> Tensor:
+            raise ValueError
+
+    packed = nn.utils.rnn.pack_sequence([torch.zeros(2, 3)])
+    for batch, said in (
+        ((WORDS.bool(), [1, None]), "(bool (2, 5), (int, NoneType))"),
+        ({"a": torch.zeros(2, 0, dtype=torch.long)}, "(a: int64 (2, 0))"),
+        (packed, "packed sequences of float32 (2, 3)"),
+        (tuple(range(9)), "(int, int, int, int, int, int, ...)"),
+    ):
+        with pytest.raises(RnnlensError) as refusal:
+            Adapter(Failing()).trace(batch)
+        shape = str(tuple(WORDS.shape))
+        assert f"it was given {said.replace('(2, 5)', shape)}; mend" in str(refusal.value)
 
 
 def test_results_do_not_depend_on_what_was_read_before():

@@ -1,7 +1,6 @@
 """The adapter: reads every kind of a user's torch module, and leaves the module unchanged."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -30,7 +29,7 @@ from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.record.scan_parts import ScanPart, scans_of
 from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
-from rnnlens.adapter.user_model import UserModel, users_code
+from rnnlens.adapter.user_model import UserModel, guarded, users_code
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import Kind
@@ -87,7 +86,8 @@ class Adapter(Traceable):
         self.module = modules.unwrapped(user.module)
         modules.check(self.module)
         self.sort, self.debug = sort, debug
-        self._batch_first, self._logits = user.batch_first, user.logits
+        self._batch_first = user.batch_first
+        self._logits = guarded(user.logits, "logits=") if user.logits else None
         self._shaped = shaped_kinds(user.kinds)
         self._named = {
             kind: modules.named(self.module, [name])[name]
@@ -342,10 +342,9 @@ class Adapter(Traceable):
         if any(device.type == "meta" for device in there):  # torch lets it pass, and reads nothing
             raise RnnlensError(f"the batch is on meta, without values; make it on {_listed(here)}")
         embedding = modules.embedding(self.module) if self._structure is None else None
-        # Of a module that a command has imported, errors are reported in one line.
         usual = modules.call_without_cache if self._backbone.numbers else modules.call
         name, feed = type(self.module).__name__, self.user.feed or usual
-        guard = users_code(f"the forward of {name}") if self.user.where else nullcontext()
+        guard = users_code(f"the forward of {name}", given=batch)
         restored = restoring(self.module, here | there)
         with guard, unchanged(batch), restored, modules.uncompiled():
             seeded(self.seed)

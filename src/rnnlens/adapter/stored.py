@@ -297,7 +297,7 @@ class StoredModule(Traceable):
         fed = batch.inputs if isinstance(batch, TextBatch | PairBatch) else batch
         if pair:
             edits = pair.moved(edits, self.source_kinds)
-        with self._lock, users_code(f"the forward of {type(self.adapter.module).__name__}"):
+        with self._lock:
             if text and edits:
                 before = at_hand(self.adapter.trace(fed).states) if text.first < 0 else {}
                 edits = text.moved(edits, max(map(len, before.values()), default=MOST_STEPS))
@@ -585,7 +585,8 @@ class StoredModule(Traceable):
         """What the module is fed for these words, or numbers."""
         features = self.record.features
         if self.user.prepare:
-            batch = self.user.prepare(list(read))
+            with users_code("prepare="):
+                batch = self.user.prepare(list(read))
             if batch is None:
                 raise RnnlensError("prepare= gave nothing; return what the module is fed")
             return batch

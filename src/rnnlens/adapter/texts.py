@@ -16,7 +16,7 @@ from torch import Tensor
 from rnnlens.adapter.axes.axes import Axes
 from rnnlens.adapter.axes.layout import is_whole, tensors
 from rnnlens.adapter.batches import Batch, read_of, words_of
-from rnnlens.adapter.user_model import UserModel, users_code
+from rnnlens.adapter.user_model import UserModel, UsersCodeError, users_code
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Strict
 from rnnlens.model.cell import States
@@ -310,11 +310,10 @@ class _Seen:
         fed = self.make(given)
         try:
             return self.read(fed), TextBatch(fed, len(words), first)
-        except RnnlensError:
-            raise
-        except Exception as error:
-            reason = " ".join(str(error).split())[:120]
-            raise _UnreadableError(f"{type(error).__name__}: {reason}") from error
+        except UsersCodeError as error:
+            own = error.__cause__
+            reason = " ".join(str(own).split())[:120]
+            raise _UnreadableError(f"{type(own).__name__}: {reason}") from error
 
     def _same(self, reading: TextReading, sequence: _Sequence) -> bool:
         """Whether a sequence of a batch has the same states where it is read as a text."""

@@ -9,10 +9,13 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.axes.layout import is_whole, tensors
@@ -24,6 +27,7 @@ from rnnlens.corpus.pieces.piece_text import PieceText
 from rnnlens.corpus.read import Sentence
 
 _FUNCTIONS = ("words", "prepare", "feed", "logits", "batches")  # the options that are functions
+_LISTED = 6  # things that a module was given, which a message names
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,8 @@ class UserModel:
         if self.tokenizer is not None:
             return [self.tokenizer.names[number] for number in self.tokenizer.encode(text)]
         assert callable(self.words)  # noqa: S101 - patterns were made functions
-        return self.words(text)
+        with users_code("words="):
+            return self.words(text)
 
     @property
     def functions(self) -> dict[str, Any]:
@@ -264,15 +269,15 @@ def user_model_at(where: str) -> UserModel:
     factory = _imported(where)
     with users_code(where):
         user = user_model(factory, where)
-    guarded: dict[str, Any] = {
-        name: _guarded(function, f"{name}= of {where}", listed=name in ("words", "batches"))
+    functions: dict[str, Any] = {
+        name: guarded(function, f"{name}= of {where}", listed=name in ("words", "batches"))
         for name, function in user.functions.items()
         # The adapter reports errors of the forward; what is Python's own has none.
         if name not in ("feed", "recurrences")
         and function is not list
         and not isinstance(function, Pattern)
     }
-    return replace(user, where=where, **guarded)
+    return replace(user, where=where, **functions)
 
 
 def _imported(where: str) -> Any:
@@ -296,7 +301,7 @@ def _imported(where: str) -> Any:
     return value
 
 
-def _guarded(function: Callable[..., Any], what: str, listed: bool) -> Callable[..., Any]:
+def guarded(function: Callable[..., Any], what: str, listed: bool = False) -> Callable[..., Any]:
     """A function with its errors reported in one line.
 
     `listed`: what it returns is made a list, as a generator would raise outside of the guard.
@@ -309,19 +314,53 @@ def _guarded(function: Callable[..., Any], what: str, listed: bool) -> Callable[
     return call
 
 
+class UsersCodeError(RnnlensError):
+    """A user's own code has failed; its error is the cause."""
+
+
 @contextmanager
-def users_code(what: str, but: type[Exception] = RnnlensError) -> Iterator[None]:
-    """Report errors of a user's code in one line, with where and why; `but` passes unchanged."""
+def users_code(
+    what: str, but: type[Exception] = RnnlensError, *, given: Any = None
+) -> Iterator[None]:
+    """Report errors of a user's code in one line, with where and why; `but` passes unchanged.
+
+    `given` is what the code was given, where that helps to find the mistake.
+    """
     try:
         yield
     except (RnnlensError, but):
         raise
     except (Exception, SystemExit) as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        users = [frame for frame in frames if "site-packages" not in frame.filename]
-        last = (users or frames)[-1]
         reason = " ".join(str(error).split()) or "no reason given"
-        raise RnnlensError(
-            f"{what} failed: {type(error).__name__}: {reason} "
-            f"({last.filename}, line {last.lineno}); mend it there"
+        fed = f"; it was given {_described(given)}" if given is not None else ""
+        raise UsersCodeError(
+            f"{what} failed: {type(error).__name__}: {reason} ({_place(error)}){fed}; mend it there"
         ) from error
+
+
+def _place(error: BaseException) -> str:
+    """The last line of somebody's own code on the way to an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = str(Path(__file__).parents[1])
+    libraries = ("site-packages", "dist-packages", ours)
+    users = [f for f in frames if not any(part in f.filename for part in libraries)]
+    last = (users or frames)[-1]
+    return f"{last.filename}, line {last.lineno}"
+
+
+def _described(given: Any) -> str:
+    """What a module was given, in few words: of tensors their types, shapes and ranges."""
+    if isinstance(given, PackedSequence):
+        return f"packed sequences of {_described(given.data)}"
+    if isinstance(given, Tensor):
+        sort = f"{str(given.dtype).removeprefix('torch.')} {tuple(given.shape)}"
+        whole = is_whole(given) and given.numel() and given.device.type != "meta"
+        return f"{sort} of {int(given.min())} to {int(given.max())}" if whole else sort
+    if isinstance(given, Mapping):
+        some = [f"{key}: {_described(value)}" for key, value in islice(given.items(), _LISTED)]
+    elif isinstance(given, tuple | list):
+        some = [_described(value) for value in given[:_LISTED]]
+    else:
+        return type(given).__name__
+    more = ", ..." if len(given) > _LISTED else ""
+    return f"({', '.join(some)}{more})"

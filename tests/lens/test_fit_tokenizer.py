@@ -173,3 +173,12 @@ def test_pieces_of_a_word_are_drawn_together(fitted, tmp_path):
     assert str(said) == lens.subject.session.text.written(
         lens.subject.session.text.encode(said.words)
     )
+
+
+def test_two_texts_have_brackets_of_pieces_in_the_terminal(fitted):
+    _, lens, _ = fitted
+    given = grid_json(lens, "the {networks|wordnets} read")
+    drawn = terminal.draw(given, look=Look(kinds=["h1"], density="compact"), width=100)
+    rows = [line for line in drawn.splitlines() if line.strip().startswith(("┌", "└"))]
+    heads = [line[: line.index("╲")][-3:] if "╲" in line else "│  " for line in rows]
+    assert heads[2:12] == ["┐  ", "│  ", "│  ", "│┐ ", "││ ", "││ ", "││ ", "││ ", "┘│ ", " ┘ "]

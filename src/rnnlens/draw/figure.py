@@ -30,6 +30,7 @@ from rnnlens.draw.look import (
     has_outside,
     has_rivals,
     has_silent,
+    joins,
     paleness,
     pinned_states,
     sections,
@@ -153,7 +154,7 @@ class _Layout:
     """Where everything stands."""
 
     def __init__(self, grid: Grid, followed: Grid | None, look: Look) -> None:
-        self.grid, self.look = bracketed(grid), look
+        self.grid, self.look, self.joins = bracketed(grid), look, joins(grid)
         self.columns = chosen_columns(grid["columns"], look.kinds)
         self.pins = frozenset(pinned_states(grid, look.pins))
         self.title = look.title or _edited(grid)
@@ -323,17 +324,18 @@ class _Layout:
         pen.text(_EDGE, base, str(word.get("number", row + 1)), color=_GREY, size=_NUMBER)
         shown, face = self._shown(word["text"], word["unknown"]), _face(word["unknown"])
         pen.text(right, base, shown, _SIZE, ha="right", **face)
-        self._bracket(y, base, word.get("piece", ""))
+        for lane, part in enumerate(self.joins[row]):
+            self._bracket(self.left - 5.5 + 2.5 * lane, y, base, part)
         wide, group = pen.width(shown, _SIZE, **face), word["group"]
         if group is not None:
             under = 1.6 if self.compact else 2.6
             pen.box(right - wide, base + under, wide, 1.1, self.grid["groups"][group])
 
-    def _bracket(self, y: float, base: float, piece: str) -> None:
+    def _bracket(self, x: float, y: float, base: float, piece: str) -> None:
         """A part of what joins the pieces of one word, from the first to the last."""
-        if piece not in ("first", "inner", "last") or self.grid.get("lines"):
+        if not piece:
             return
-        x, middle = self.left - 5.5, base - _SIZE * 0.3
+        middle = base - _SIZE * 0.3
         top = middle if piece == "first" else y
         bottom = middle if piece == "last" else y + self.pitch
         self.pen.box(x, top, 0.6, bottom - top, _GREY)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
@@ -137,6 +138,44 @@ def bracketed(grid: Grid) -> Grid:
         for word, line in zip(grid["words"], grid["lines"], strict=True)
     ]
     return {**grid, "words": words}
+
+
+_OPEN, _CLOSED = ("first", "inner"), ("inner", "last")  # pieces that go on below, and from above
+
+
+def joins(grid: Grid) -> list[tuple[str, ...]]:
+    """Of each row the part that it has of the brackets that join the pieces of one word: first,
+    inner, last, or nothing. Of two texts there are two, as the pieces of a word of the one may have
+    rows of the other between them, past which its bracket goes.
+    """
+    words, lines = grid["words"], grid.get("lines")
+    pieces = ["" if word.get("piece") == "mark" else word.get("piece", "") for word in words]
+    if not lines:
+        return [(piece,) for piece in pieces]
+    sides = []
+    for side in ("first", "second"):
+        own = [k for k, line in enumerate(lines)
+               if line["row"] is not None and line["side"] in (side, "both")]  # fmt: skip
+        parts = [""] * len(lines)
+        for k in own:
+            parts[k] = pieces[k]
+        for above, below in pairwise(own):
+            if parts[above] in _OPEN and parts[below] in _CLOSED:
+                parts[above + 1 : below] = ["inner"] * (below - above - 1)
+        sides.append(parts)
+    once = _without_common(sides[1], [line["side"] for line in lines])
+    return list(zip(sides[0], once, strict=True))
+
+
+def _without_common(parts: list[str], sides: list[str]) -> list[str]:
+    """The brackets of the second text, but for those of words that are all of them in both."""
+    made, word = list(parts), list[int]()
+    for k, part in enumerate(parts):
+        word = [*([] if part == "first" else word), k] if part else []
+        if part == "last" and all(sides[one] == "both" for one in word):
+            for one in word:
+                made[one] = ""
+    return made
 
 
 def partings(grid: Grid) -> Iterator[tuple[int, list[tuple[str, float | None]]]]:

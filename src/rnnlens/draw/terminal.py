@@ -21,6 +21,7 @@ from rnnlens.draw.look import (
     has_outside,
     has_rivals,
     has_silent,
+    joins,
     paleness,
     partings,
     sections,
@@ -108,7 +109,10 @@ class _Screen:
         self.letters = _letters(grid["groups"])
         self.scale = FollowedScale.of(followed, self.columns) if followed else None
         longest = max((width_of(printable(_shown(word))) for word in self.grid["words"]), default=1)
-        self.margin = min(longest, _WIDEST_WORD, width // 4) + 2  # word, its group's mark, a gap
+        every = [one if len(one) == 1 else (*one, "") for one in joins(grid)]  # a gap behind two
+        self.joins = every if any(map(any, every)) else [("",)] * len(every)
+        self.behind = 1 + max(map(len, self.joins), default=1)  # its group's mark, and brackets
+        self.margin = min(longest, _WIDEST_WORD, width // 4) + self.behind
         self.room = width - self.margin
         look = replace(look, bars=1, density="bars") if self.scale else look
         self.cells = self._fitting(look, colours)
@@ -144,9 +148,9 @@ class _Screen:
             lines += self._headings(panel)
             for row in rows:
                 word = self.grid["words"][row]
-                goes_on = word.get("piece") in ("first", "inner") and not self.grid.get("lines")
-                below = " " * (self.margin - 1) + ("│" if goes_on else " ")
-                heads = [self._word(word), *[below] * (self.cells.lines - 1)]
+                on = "".join("│" if part in ("first", "inner") else " " for part in self.joins[row])
+                below = " " * (self.margin - len(on)) + on
+                heads = [self._word(word, row), *[below] * (self.cells.lines - 1)]
                 for line, head in enumerate(heads):
                     states = [self._block(row, k) + self._beside(row, k, line) for k in panel]
                     lines.append(head + self._joined(panel, states))
@@ -207,12 +211,13 @@ class _Screen:
             lines.append(f"\x1b[2m{named}{_RESET}" if cells.colours else named)  # faint
         return [" " * self.margin + line for line in lines]
 
-    def _word(self, word: Mapping[str, Any]) -> str:
-        shown, group = clip(_shown(word), self.margin - 2), word["group"]
+    def _word(self, word: Mapping[str, Any], row: int) -> str:
+        room = self.margin - self.behind
+        shown, group = clip(_shown(word), room), word["group"]
         inked = group is not None and self.cells.colours
         mark = self.cells.ink("▌", self.grid["groups"][group]) if inked else " "
-        bracket = "" if self.grid.get("lines") else _PIECES.get(word.get("piece", ""), "")
-        return " " * (self.margin - 2 - width_of(shown)) + shown + mark + (bracket or " ")
+        brackets = "".join(_PIECES.get(part, " ") for part in self.joins[row])
+        return " " * (room - width_of(shown)) + shown + mark + brackets
 
     def _block(self, row: int, column: int) -> str:
         """The rectangle of a state; without colours a letter and a shade."""

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rowSentence } from "../../../src/rnnlens/page/web/base/format.js";
 import { hold, isUnfinished } from "../../../src/rnnlens/page/web/base/held.js";
-import { besideOf, columnsAt, halfTyped, isGap, otherName, readingAt, rowBeside, rowShowing, rowsAfter } from "../../../src/rnnlens/page/web/base/lines.js";
+import { besideOf, columnsAt, halfTyped, isGap, joinsAt, otherName, readingAt, rowBeside, rowShowing, rowsAfter } from "../../../src/rnnlens/page/web/base/lines.js";
 import { swapped } from "../../../src/rnnlens/page/web/frame/sides.js";
 import { carried, keep, lives, pinOf, placeOf } from "../../../src/rnnlens/page/web/panel/pins.js";
 import { grid, pair } from "../sample.js";
@@ -63,4 +63,11 @@ test("braces are half typed while one is open, or the caret stands between them"
   const half = (typed) => halfTyped(typed.replace("^", ""), typed.indexOf("^"));
   for (const typed of ["the {^", "the {is^", "the {is|ar^", "the {is^}", "{^}", "the {is^ on", "is|are}^", "{a|b} {c^"]) assert.ok(half(typed), typed);
   for (const typed of ["the^", "the {is|are}^", "the {is}^", "\\{^", "{a|b} c^"]) assert.ok(!half(typed), typed);
+});
+
+test("brackets of pieces go past the rows of the other text, as rnnlens/draw/look.py has them", () => {
+  const rows = [["both", 0, "first"], ["both", 1, "last"], ["both", 2, "first"], ["first", 3, "inner"], ["second", 3, "last"], ["first", 4, "last"], ["second", null, ""], ["second", 4, "mark"]];
+  const grid = { lines: rows.map(([side, row]) => ({ side, row })), words: rows.map(([, , piece]) => ({ piece })) };
+  assert.deepEqual(rows.map((_, row) => joinsAt(grid, row)), [["first", ""], ["last", ""], ["first", "first"], ["inner", "inner"], ["inner", "last"], ["last", ""], ["", ""], ["", ""]]);
+  assert.deepEqual(joinsAt({ lines: [], words: grid.words }, 3), ["inner"]);
 });

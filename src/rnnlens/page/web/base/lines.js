@@ -81,6 +81,48 @@ export function otherName(grid, row) {
   return besideOf(grid) === null ? `the ${["first", "second"][other]} text` : grid.sides[other].run;
 }
 
+/** @typedef {"" | "first" | "inner" | "last"} Join what a row has of a bracket */
+
+/**
+ * The parts that a row has of the brackets that join the pieces of one word. Of two texts there are two, as the pieces of a word
+ * of the one may have rows of the other between them, past which its bracket goes.
+ * @param {Pick<Held, "lines" | "words">} grid @param {number} row @returns {Join[]}
+ */
+export function joinsAt(grid, row) {
+  if (!grid.lines.length) return [pieceAt(grid, row)];
+  const parts = /** @type {const} */ (["first", "second"]).map((side) => joinOf(grid, side, row));
+  return parts[1] && !leavesBoth(grid, row) ? [parts[0], ""] : parts;
+}
+
+/** @param {Pick<Held, "words">} grid @param {number} row @returns {Join} */
+function pieceAt({ words }, row) {
+  const { piece } = words[row];
+  return piece === "mark" || !piece ? "" : piece;
+}
+
+/** Whether a row has a word of one of two texts. @param {Pick<Held, "lines">} grid @param {"first" | "second"} side @param {number} row */
+function isOf({ lines }, side, row) {
+  return lines[row].row !== null && (lines[row].side === side || lines[row].side === "both");
+}
+
+/** @param {Pick<Held, "lines" | "words">} grid @param {"first" | "second"} side @param {number} row @returns {Join} */
+function joinOf(grid, side, row) {
+  if (isOf(grid, side, row)) return pieceAt(grid, row);
+  let above = row, below = row;
+  while (above >= 0 && !isOf(grid, side, above)) above--;
+  while (below < grid.lines.length && !isOf(grid, side, below)) below++;
+  const joined = above >= 0 && below < grid.lines.length && ["first", "inner"].includes(pieceAt(grid, above)) && ["inner", "last"].includes(pieceAt(grid, below));
+  return joined ? "inner" : "";
+}
+
+/** Whether the word of the second text whose bracket a row has is not wholly in rows of both. @param {Pick<Held, "lines" | "words">} grid @param {number} row */
+function leavesBoth(grid, row) {
+  let first = row, last = row;
+  while (first > 0 && joinOf(grid, "second", first) !== "first") first--;
+  while (last < grid.lines.length - 1 && joinOf(grid, "second", last) !== "last") last++;
+  return grid.lines.slice(first, last + 1).some(({ side }) => side !== "both");
+}
+
 /**
  * Whether a text that is being typed has braces that are not finished: one is open, or the caret stands inside.
  * @param {string} text @param {number} caret

@@ -3,7 +3,7 @@
 import { followed, followedChange } from "../base/follow.js";
 import { describe, columnName, groupName, lastLayer, offHere, visible, wordAfter } from "../base/format.js";
 import { isUnfinished } from "../base/held.js";
-import { readingAt } from "../base/lines.js";
+import { joinsAt, readingAt } from "../base/lines.js";
 import { shape } from "../base/markup.js";
 import { FONT, SERIF, fitted, tail } from "../base/text.js";
 import { changeOf, drawChanged } from "./changed.js";
@@ -124,7 +124,8 @@ export function drawWord(grid, row, layout) {
   const colour = word.group === null ? null : grid.groups.get(word.group) ?? NONE;
   /** @type {Shape[]} */ const parts = [...drawLanes(grid, row, layout), ...drawNextWords(grid, row, layout)];
   const { row: number } = readingAt(grid, row), small = compact ? 8.5 : round(11 * layout.scale);
-  if (number === null) return shape("g", {}, ...parts);
+  const brackets = drawBrackets(grid, row, layout, right + (compact ? 7.5 : 4.5), middle);
+  if (number === null) return shape("g", {}, ...parts, ...brackets);
   // Where rows are low, every fifth has its number.
   if (layout.numbers && (!compact || layout.row > 13 || (number + 1) % 5 === 0)) {
     parts.push(label(round(layout.numbers), round(middle + small * 0.32), String(number + 1), { class: "soft", fill: SOFT,
@@ -133,7 +134,7 @@ export function drawWord(grid, row, layout) {
   const baseline = round(middle + (compact ? size * 0.34 : size * 0.22));
   const face = sign === "?" ? { class: "unknown", "font-style": "italic" } : word.piece === "mark" ? { class: "soft", fill: SOFT, "font-style": "italic" } : {};
   parts.push(label(right - mark, baseline, said, { "font-size": size, "font-weight": word.piece === "mark" ? 400 : weight,
-    "text-anchor": "end", direction: "ltr", ...face }), ...drawBracket(grid, row, layout, right + (compact ? 7.5 : 4.5), middle));
+    "text-anchor": "end", direction: "ltr", ...face }), ...brackets);
   if (sign) {
     parts.push(label(right, baseline, sign, { class: "soft", fill: SOFT, "font-size": size, "text-anchor": "end" }));
   }
@@ -144,15 +145,17 @@ export function drawWord(grid, row, layout) {
 }
 
 /**
- * A part of the bracket that joins the pieces of one word: it begins beside the first, and ends beside the last.
- * @param {Held} grid @param {number} row @param {Layout} layout @param {number} x @param {number} middle @returns {Shape[]}
+ * Parts of the brackets that join the pieces of one word: each begins beside the first, and ends beside the last; of two texts
+ * either has its own.
+ * @param {Held} grid @param {number} row @param {Layout} layout @param {number} at @param {number} middle @returns {Shape[]}
  */
-function drawBracket(grid, row, layout, x, middle) {
-  const { piece } = grid.words[row];
-  if (!piece || piece === "mark" || grid.lines.length) return [];
-  const top = piece === "first" ? middle : 0, bottom = piece === "last" ? middle : layout.row + thenHeight(layout, row);
-  const end = piece === "inner" ? "" : `M${round(x - 2.5)} ${round(middle)}H${x}`;
-  return [shape("path", { class: "soft piece", d: `${end}M${x} ${round(top)}V${round(bottom)}`, fill: "none", stroke: SOFT, "stroke-width": 1.2 })];
+function drawBrackets(grid, row, layout, at, middle) {
+  return joinsAt(grid, row).flatMap((part, lane) => {
+    if (!part) return [];
+    const x = at + 2.5 * lane, top = part === "first" ? middle : 0, bottom = part === "last" ? middle : layout.row + thenHeight(layout, row);
+    const end = part === "inner" ? "" : `M${round(x - 2.5)} ${round(middle)}H${x}`;
+    return [shape("path", { class: "soft piece", d: `${end}M${x} ${round(top)}V${round(bottom)}`, fill: "none", stroke: SOFT, "stroke-width": 1.2 })];
+  });
 }
 
 /**

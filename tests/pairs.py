@@ -170,3 +170,42 @@ class Looking(Plain):
         last = words[torch.arange(len(real)), real][None]
         read = self.both(self.ahead(self.target(target))[0])
         return self.readout(self.decoder(read, last)[0])
+
+
+class Heads(nn.Module):
+    """Several heads, by torch's own attention or by hand, all at once or step by step."""
+
+    def __init__(self, how: str = "torch", heads: int = 2) -> None:
+        super().__init__()
+        self.how, self.heads = how, heads
+        self.source, self.target = nn.Embedding(S, 6), nn.Embedding(V, 6)
+        self.encoder, self.decoder = nn.GRU(6, 6, batch_first=True), nn.GRU(6, 6, batch_first=True)
+        if how == "torch":
+            self.attention = nn.MultiheadAttention(6, heads, batch_first=True)
+        self.readout = nn.Linear(12, V)
+
+    def forward(self, source: Tensor, target: Tensor) -> Any:
+        words = self.encoder(self.source(source))[0]
+        states = self.decoder(self.target(target))[0]
+        seen = self.seen(states, words, source == 0)
+        return self.readout(torch.cat([states, seen], -1))
+
+    def seen(self, states: Tensor, words: Tensor, padding: Tensor) -> Tensor:
+        if self.how == "torch":
+            read = self.attention(states, words, words, padding, need_weights=False)
+            return read[0]  # type: ignore[no-any-return]
+        q, k = (one.unflatten(-1, (self.heads, -1)) for one in (states, words))
+        hidden = padding[:, None, None]
+        if self.how == "products":
+            q, k = (one.transpose(1, 2) for one in (q, k))
+            read = nn.functional.scaled_dot_product_attention(q, k, k, attn_mask=~hidden)
+            return read.transpose(1, 2).flatten(2)
+        if self.how == "steps":
+            rows = [self.step(q[:, t], k, padding) for t in range(q.shape[1])]
+            return torch.stack(rows, 1)
+        scores = torch.einsum("bthd,bshd->bths", q, k).masked_fill(hidden, -1e9)
+        return torch.einsum("bths,bshd->bthd", scores.softmax(-1), k).flatten(2)
+
+    def step(self, q: Tensor, k: Tensor, padding: Tensor) -> Tensor:
+        scores = torch.einsum("bhd,bshd->bhs", q, k).masked_fill(padding[:, None], -1e9)
+        return torch.einsum("bhs,bshd->bhd", scores.softmax(-1), k).flatten(1)

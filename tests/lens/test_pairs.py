@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.asks import grid_json
 from tests.letters import trained
 from tests.pairs import (
     SOURCE,
     TARGET,
     Bahdanau,
+    Heads,
     Looking,
     Luong,
     Masked,
@@ -33,6 +35,7 @@ import rnnlens
 from rnnlens.adapter import pair_side
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.base.tensors import read_sealed, write_tensors
+from rnnlens.draw.terminal import attention_lines
 from rnnlens.run.run_files import ExamplesHeader
 
 TEXT = "ka ku ki => u a"
@@ -478,3 +481,70 @@ def test_a_language_model_has_no_source():
         rnnlens.fit(LanguageModel(), batches(), WORDS, source=WORDS, epochs=0)
     with pytest.raises(RnnlensError, match="no source; leave target= out"):
         rnnlens.load("english-news")("a text", target="another")
+
+
+def _by_hand(module: Heads, source: list[int], target: list[int]) -> Any:
+    """The weights of each head, (heads, T, S), in plain torch."""
+    with torch.no_grad():
+        words = module.encoder(module.source(torch.tensor([source])))[0]
+        states = module.decoder(module.target(torch.tensor([target])))[0]
+        if module.how == "torch":
+            made = module.attention(states, words, words, average_attn_weights=False)
+            return made[1][0].numpy()
+        q, k = (one.unflatten(-1, (module.heads, -1)) for one in (states, words))
+        scale = q.shape[-1] ** -0.5 if module.how == "products" else 1
+        scores = torch.einsum("bthd,bshd->bhts", q, k) * scale
+        return scores.softmax(-1)[0].numpy()
+
+
+def _of_heads(how: str) -> tuple[Heads, rnnlens.Lens]:
+    torch.manual_seed(0)
+    module = Heads(how, 3)
+    with warnings.catch_warnings(action="ignore", category=RnnlensWarning):  # untrained
+        return module, rnnlens.fit(module, pairs(), TARGET, source=SOURCE, epochs=0)
+
+
+@pytest.mark.parametrize(
+    "how", sampled(("torch", "products", "steps", "before"), "torch", "before")
+)
+def test_each_head_of_an_attention_is_the_modules(how, tmp_path):
+    module, lens = _of_heads(how)
+    for text, read, written in ((TEXT, READ, WRITTEN), ("ka ku => u", [1, 5], [1, 7])):
+        heads = lens(text).attention_heads
+        assert heads is not None
+        assert np.abs(heads - _by_hand(module, read, written)).max() < 1e-6, "as many as words"
+        assert np.abs(lens(text).attention - heads.mean(0)).max() < 1e-9
+    assert "of each of 3 heads are not negative and sum to 1" in lens.subject.model.verified
+    lens.save(tmp_path / "run")
+    kept = rnnlens.load(tmp_path / "run")
+    example = kept.examples()[0]
+    assert np.abs(kept(example).attention_heads - lens(example).attention_heads).max() < 1e-6
+
+
+def test_one_head_or_their_mean_is_told():
+    _, lens = _of_heads("torch")
+    grid = lens(TEXT)
+    (pair,) = grid_json(lens, TEXT)["pairs"]
+    assert [len(one) for one in pair["heads"]] == [3, 3, 3]
+    for head in (1, 3):
+        at, weight = pair["heads"][head - 1][2][0]
+        row = grid.attention_heads[head - 1, 2]
+        assert (at, weight) == (row.argmax(), pytest.approx(row.max(), abs=1e-4))
+    mean, second = (attention_lines(grid_json(lens, TEXT), head) for head in (0, 2))
+    assert "(attention, the mean of 3 heads) over 3 words of the source, no cause" in mean[0]
+    assert "(attention, head 2 of 3)" in second[0]
+    assert mean[1:] != second[1:]
+    with pytest.raises(RnnlensError, match="head 4: the attention has 3; give 1 to 3, or 0"):
+        attention_lines(grid_json(lens, TEXT), 4)
+    with pytest.raises(RnnlensError, match="head -1: give the number of a head"):
+        grid.figure(head=-1)
+
+
+def test_heads_that_two_ways_fit_are_not_drawn():
+    """Targets of as many words as there are heads do not tell which axis is which."""
+    torch.manual_seed(0)
+    module = Heads("before", 3)
+    some = [((s, t[:, :3]), w[:, :3]) for (s, t), w in pairs(ragged=False)]
+    with warnings.catch_warnings(action="ignore", category=RnnlensWarning):
+        lens = rnnlens.fit(module, some, TARGET, source=SOURCE, epochs=0)
+    assert lens("ka ku ki => u a").attention is None

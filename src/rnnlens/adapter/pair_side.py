@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from rnnlens.adapter.attention import MOST_HEADS
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import text as rule
 from rnnlens.corpus.vocabulary import Vocabulary
@@ -45,10 +46,12 @@ def escaped(text: str) -> str:
 
 def check_kept(beside: Mapping[str, Tensor], source: int, target: int) -> None:
     """Raise ValueError where that is nothing that a run keeps of a pair of so many words."""
-    for name, values in beside.items():
-        sound = name == ATTENTION and values.dtype == torch.float32
-        sound = sound and values.shape == (target, source) and bool((values >= 0).all())
-        if not sound or not bool(((values.sum(1) - 1).abs() <= _SUM).all()):  # nor are there nans
+    for name, kept in beside.items():
+        sound = name == ATTENTION and kept.dtype == torch.float32
+        values = kept[None] if kept.dim() == 2 else kept  # of one head, by older versions
+        sound = sound and values.dim() == 3 and 0 < len(values) <= MOST_HEADS
+        sound = sound and values.shape[1:] == (target, source) and bool((values >= 0).all())
+        if not sound or not bool(((values.sum(-1) - 1).abs() <= _SUM).all()):  # nor are there nans
             raise ValueError(f"what it keeps as {name[:40]} is not such as a pair has")
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch
-from annotated_types import Len, MaxLen, Predicate
+from annotated_types import Ge, Le, Len, MaxLen, Predicate
 from torch import Tensor
 
+from rnnlens.adapter.attention import LIE, MOST_HEADS, WHOLE
 from rnnlens.adapter.axes.alignment import Reader, aligned
 from rnnlens.adapter.axes.layout import is_whole, tensors
 from rnnlens.adapter.batches import Batch, words_of
@@ -82,6 +83,9 @@ class SourceRecord(Strict):
     #: Why a target cannot be generated; empty: it can be, word by word.
     stuck: Name = ""
     attention: Name = ""  # the submodule whose weights over the source these are; empty: none
+    heads: Annotated[int, Ge(1), Le(MOST_HEADS)] = 1  # that the attention has
+    #: How the weights of several heads lie.
+    lie: Annotated[str, Predicate(LIE.__contains__)] = WHOLE
 
     def __post_init__(self) -> None:
         if len(self.counts) != len(self.names):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.adapter.adapter import Adapter
-from rnnlens.adapter.attention import found_attention, hear
+from rnnlens.adapter.attention import Found, found_attention, hear
 from rnnlens.adapter.axes.axes import Axes
 from rnnlens.adapter.batches import Batch, words_of
 from rnnlens.adapter.source import (
@@ -94,7 +94,7 @@ def source_reading(
 
     pairs = list(pairs_of(batches[0], source, pads[SOURCE], first))
     verified = PairCheck(adapter.trace, make, source, axes.kinds).check(batches[0], pairs)
-    name = _attention(adapter, make, [(one, other) for _, one, other in pairs])
+    found = _attention(adapter, make, [(one, other) for _, one, other in pairs])
     stuck = ""
     if not follows:
         stuck = "its labels are not the next words of the target"
@@ -103,17 +103,20 @@ def source_reading(
     elif not verified.stepwise:
         stuck = "what it says of a word of the target changes with words behind it"
     seen, trusted = verified.said()
-    if name:
-        seen.append(f"the weights of {name} are not negative and sum to 1 over the source")
-    return SourceReading(
-        replace(record, attention=name, stuck=stuck), begin, tuple(seen), tuple(trusted)
-    )
+    if found.name:
+        heads = f" of each of {found.heads} heads" if found.heads > 1 else ""
+        sums = "are not negative and sum to 1 over the source"
+        seen.append(f"the weights of {found.name}{heads} {sums}")
+    record = replace(
+        record, attention=found.name, heads=found.heads, lie=found.lie, stuck=stuck
+    )  # fmt: skip
+    return SourceReading(record, begin, tuple(seen), tuple(trusted))
 
 
 def _attention(
     adapter: Adapter, make: "Make", pairs: Sequence[tuple[list[int], list[int]]]
-) -> str:  # fmt: skip
-    """The submodule whose weights over the source are the attention; empty: there is none."""
+) -> Found:
+    """The submodule whose weights over the source are the attention, if there is any."""
     sizes = {(len(one), len(other)): (one, other) for one, other in pairs}
     apart = {size: pair for size, pair in sizes.items() if size[0] != size[1]} or sizes
     heard = []
@@ -123,16 +126,17 @@ def _attention(
         heard.append((found, source, target))
     wanted = adapter.user.attention
     if not heard:
-        return ""
-    name, others = found_attention(adapter.module, heard, wanted)
-    if others:
+        return Found()
+    found = found_attention(adapter.module, heard, wanted)
+    if found.others:
         warnings.warn(
-            f"weights over the source are computed in {name} and in {', '.join(others)}; the first "
-            f"is drawn as the attention, name another: attention={others[0]!r}",
+            f"weights over the source are computed in {found.name} and in "
+            f"{', '.join(found.others)}; the first is drawn as the attention, name another: "
+            f"attention={found.others[0]!r}",
             RnnlensWarning,
             stacklevel=2,
         )
-    return name
+    return found
 
 
 Make = Callable[[Sequence[int], Sequence[int]], Any]  # what is fed, of the words of a pair

@@ -326,11 +326,13 @@ class StoredModule(Traceable):
         return replace(trace, states={kind: drawn.get(kind, v) for kind, v in trace.states.items()})
 
     def attention(self, batch: Any, edits: Sequence[StateEdit] = ()) -> Tensor | None:
-        if not self.attention_name or not isinstance(batch, PairBatch):
+        source = self.record.source
+        if not source or not source.attention or not isinstance(batch, PairBatch):
             return None
         with self._lock:
             heard = hear(self.adapter.module, lambda: self.trace(batch, edits=edits))
-        return heard.weights(self.attention_name, batch.source, batch.target)
+        found = heard.weights(source.attention, batch.source, batch.target, source.lie)
+        return found if found is not None and len(found) == source.heads else None
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         return self.adapter.in_time(labels, trace)

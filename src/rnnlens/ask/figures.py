@@ -17,6 +17,7 @@ from rnnlens.ask.questions import (
     STRICT,
     Name,
     OfText,
+    Row,
     Subjects,
     given,
     several,
@@ -42,6 +43,7 @@ class FigureQuestion(OfText):
     bars: StrictInt = given(3, ge=1, le=20)
     density: Literal["bars", "compact"] = "bars"
     symbols: StrictBool = given(False, "head columns with symbols only")
+    head: Row = given(0, "of the attention's heads, which is told; 0: their mean")
     width: StrictFloat | None = given(None, "inches; null: as it comes", ge=1, le=100)
     labels: tuple[Name, ...] = several(MOST_LABELS, "to follow")
     against: tuple[Name, ...] = several(MOST_LABELS)
@@ -53,7 +55,7 @@ class FigureQuestion(OfText):
         """How the figure is to look."""
         return Look(
             kinds=self.kinds, rows=self.rows, bars=self.bars, density=self.density,
-            symbols=self.symbols, pins=self.pins, key=self.key, width=self.width,
+            symbols=self.symbols, head=self.head, pins=self.pins, key=self.key, width=self.width,
         )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from pydantic.dataclasses import dataclass
+from torch import Tensor
 
 from rnnlens.ask import json_types as answers
 from rnnlens.ask.questions import (
@@ -219,17 +220,24 @@ def _pair(reading: Reading) -> answers.SourceAndTarget:
     weights = session.attention(reading.ids, reading.edits)
     name = "" if weights is None else session.model.attention_name
     of_source = session.model.source_kinds
-    links: list[list[tuple[int, float]]] = []
-    for row in [] if weights is None else weights.tolist():
-        largest = sorted(range(source), key=lambda at, row=row: -row[at])[:_LINKS]  # type: ignore[misc]
-        links.append([(at, round(row[at], _LINK_DECIMALS)) for at in largest])
+    several = [] if weights is None or len(weights) == 1 else weights
     return {
         "source": source,
         "columns": [c.id for c in reading.columns if c.kind.id in of_source],
         "generated": session.text.generated(reading.text),
         "attention": name,
-        "links": links,
+        "links": [] if weights is None else _links(weights.mean(0)),
+        "heads": [_links(one) for one in several],
     }
+
+
+def _links(weights: Tensor) -> list[list[tuple[int, float]]]:
+    """Of each row of weights (T, S) the largest, each with its place."""
+    values, places = weights.double().topk(min(_LINKS, weights.shape[1]), 1)
+    shares = np.round(values.numpy(), _LINK_DECIMALS).tolist()
+    return [
+        list(zip(at, row, strict=True)) for at, row in zip(places.tolist(), shares, strict=True)
+    ]
 
 
 def _described(reading: Reading, columns: Sequence[Column]) -> list[answers.Column]:

@@ -240,6 +240,12 @@ class SourceAndTarget(TypedDict):
         list[list[tuple[Count, Probability]]],
         about("of each row of the target, rows of the source and their weights, largest first"),
     ]
+    heads: Annotated[
+        list[list[list[tuple[Count, Probability]]]],
+        about(
+            "where the attention has several heads, the links of each; `links` are of their mean"
+        ),
+    ]
 
 
 @whole

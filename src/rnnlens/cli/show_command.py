@@ -128,6 +128,9 @@ def _add_look(look: Any) -> None:
                       "labels where they fit)")  # fmt: skip
     look.add_argument("--symbols", action="store_true",
                       help="head the columns with mathematical symbols only")  # fmt: skip
+    look.add_argument("--head", type=int, default=0, metavar="N",
+                      help="of a pair whose attention has several heads, which is told (default: "
+                      "0, their mean)")  # fmt: skip
     look.add_argument("--pins", default="", metavar="LIST",
                       help="states to ring in a figure, such as l2:8,h2:8")  # fmt: skip
     look.add_argument("--no-key", dest="key", action="store_false",
@@ -180,8 +183,9 @@ def run_show(args: argparse.Namespace) -> int:
         saved_page.save(grid, args.output, look, followed)
     else:
         drawn = in_terminal(grid, look, followed, args.colour)
-        told = (terminal.parted_lines, terminal.attention_lines, terminal.changed_lines)
-        more = [*(line for lines in told for line in lines(grid)), *more]
+        attended = terminal.attention_lines(grid, look.head)
+        told = (terminal.parted_lines(grid), attended, terminal.changed_lines(grid))
+        more = [*(line for lines in told for line in lines), *more]
         draw(drawn + (in_encoding("\n".join(["", *more, ""])) if more else ""))
         return 0
     if more:

@@ -443,7 +443,9 @@ class _Layout:
         )  # of numbers, the bins alone
         yield from ((name.lower(), groups[name]) for name in names if name in groups)
         yield f"faded = {paleness(grid)}", ""
-        yield from ((line, "") for line in (*parted_lines(grid), *attention_lines(grid)))
+        yield from (
+            (line, "") for line in (*parted_lines(grid), *attention_lines(grid, self.look.head))
+        )
         if not (self.compact or self.scale_of or grid.get("scale")):
             yield "bar = √probability" + (", numbers in %" if self.values else ""), ""
         if has_outside(grid):

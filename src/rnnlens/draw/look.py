@@ -31,6 +31,7 @@ class Look:
     #: "bars" or "compact", rectangles only; None: bars, in a terminal where they fit.
     density: str | None = None
     symbols: bool = False  #: Head columns with symbols only.
+    head: int = 0  #: Of a pair whose attention has several heads, which is told; 0: their mean.
     pins: str | Sequence[str] = ""  #: States to ring in a figure, such as "l2:8,h2:8".
     key: bool = True  #: Below a figure: what colours and marks mean.
     title: str = ""  #: Above a figure.
@@ -47,6 +48,8 @@ class Look:
             raise RnnlensError(f"{self.bars} bars: give a number from 1 to {most_bars}")
         if self.density not in (None, "bars", "compact"):
             raise RnnlensError(f"no density is called {self.density!r}; give bars or compact")
+        if self.head < 0:
+            raise RnnlensError(f"head {self.head}: give the number of a head, or 0 for their mean")
 
     def check_width(self) -> None:
         """Refuse a width that no figure can have."""

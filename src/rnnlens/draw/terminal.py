@@ -6,6 +6,7 @@ from functools import cache
 from itertools import groupby, product
 from typing import Any
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.columns import chosen_columns, last_layer
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
@@ -326,16 +327,25 @@ def parted_lines(grid: Grid) -> list[str]:
 _PIECES = {"first": "┐", "inner": "│", "last": "┘"}
 
 
-def attention_lines(grid: Grid) -> list[str]:
+def attention_lines(grid: Grid, head: int = 0) -> list[str]:
     """Where a decoder has attention: how much of it each word of the target has for words of the
-    source, the largest first.
+    source, the largest first; of several heads, that of one, or their mean.
     """
     pairs = grid.get("pairs") or []
     if len(pairs) != 1 or not pairs[0]["attention"] or grid.get("count"):
         return []
     pair, words = pairs[0], [printable(word["text"]) for word in grid["words"]]
-    lines = [f"attention ({pair['attention']}) over {pair['source']} words of the source, no cause"]
-    for row, links in enumerate(pair["links"], pair["source"]):
+    heads = pair.get("heads") or []
+    if head > max(1, len(heads)):
+        raise RnnlensError(
+            f"head {head}: the attention has {max(1, len(heads))}; give 1 to "
+            f"{max(1, len(heads))}, or 0 for their mean"
+        )
+    which = f", head {head} of {len(heads)}" if head else f", the mean of {len(heads)} heads"
+    name = f"{pair['attention']}{which if heads else ''}"
+    lines = [f"attention ({name}) over {pair['source']} words of the source, no cause"]
+    drawn = heads[head - 1] if heads and head else pair["links"]
+    for row, links in enumerate(drawn, pair["source"]):
         said = ", ".join(f"{words[at]} {percent(weight)}" for at, weight in links[:_ATTENDED])
         lines.append(f"after {words[row]}: {said}")
     return lines

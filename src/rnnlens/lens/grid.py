@@ -158,8 +158,15 @@ class Grid(Drawn):
     @cached_property
     def attention(self) -> NDArray[np.float64] | None:
         """Of a pair, how much each word of the target attends to each of the source, (T, S): rows
-        sum to 1. What it was used for is not said by it. None where there is no attention.
+        sum to 1. Of several heads it is the mean. What it was used for is not said by it. None
+        where there is no attention.
         """
+        heads = self.attention_heads
+        return None if heads is None else heads.mean(0)
+
+    @cached_property
+    def attention_heads(self) -> NDArray[np.float64] | None:
+        """The same of each head, (heads, T, S)."""
         reading = self.reading
         weights = reading.subject.session.attention(reading.ids, reading.edits)
         return None if weights is None else weights.double().numpy()

@@ -273,8 +273,8 @@ class Traceable(ABC):
     def attention(
         self, batch: Any, edits: Sequence[StateEdit] = ()  # noqa: ARG002 - not every model has any
     ) -> Tensor | None:  # fmt: skip
-        """The weights (T, S) over the words of a source that each word of a target is read with,
-        where there are any.
+        """The weights (heads, T, S) over the words of a source that each word of a target is read
+        with, where there are any.
         """
         return None
 

@@ -74,6 +74,7 @@ def _view(grid: Grid, look: Look) -> dict[str, Any]:
         "kinds": look.kinds if look.kinds in (None, "all", "outputs") else kind_names(look.kinds),
         "naming": "symbols" if look.symbols else "both",
         "bars": look.bars or figure.BARS,
+        "head": look.head,
         "pins": [],
         "focus": None,
         "follow": None,
@@ -133,6 +134,7 @@ class View(TypedDict):
     ]
     naming: Literal["both", "names", "symbols"]
     bars: Annotated[int, Field(ge=1, le=5)]
+    head: Annotated[Count, about("of the attention's heads; 0: their mean")]
     pins: list[Pin]
     focus: Annotated[Place | None, about("the state that is selected")]
     follow: Follow | None

@@ -95,10 +95,11 @@ class Session:
         return self.text.numbers(plain(text, self.vocabulary.inputs), words)
 
     def attention(self, ids: Sequence[int], edits: Changes | None = None) -> Tensor | None:
-        """The weights (T, S) that each word of a target is read with, over its source."""
+        """The weights (heads, T, S) that each word of a target is read with, over its source."""
         kept = self._beside.get(tuple(ids))
         if kept is not None and not edits:
-            return kept.get(ATTENTION)
+            weights = kept.get(ATTENTION)
+            return weights[None] if weights is not None and weights.dim() == 2 else weights
         if not self.model.attention_name or not self.text.sources(ids):
             return None
         return self.model.attention(self.text.batch(ids), edits.state_edits() if edits else ())

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
-import { attention, sideName, sourceColumns, sourceRows } from "../../../src/rnnlens/page/web/base/pairs.js";
+import { attention, heads, sideName, sourceColumns, sourceRows } from "../../../src/rnnlens/page/web/base/pairs.js";
 import { grid, sourceAndTarget } from "../sample.js";
 
 test("a text that is no pair has no source", () => {
@@ -32,4 +32,17 @@ test("where two pairs are compared, links stay in their own", () => {
   assert.deepEqual(attention(held, 8)?.links, [[4, 0.9], [2, 0.1], [0, 0]]);
   assert.deepEqual(attention(held, 9)?.links, [[7, 1]]);
   assert.equal(attention(held, 6), null); // a gap
+});
+
+test("of several heads one is chosen, or their mean; older files have none", () => {
+  const given = sourceAndTarget(), [links] = [given.pairs[0].links], other = links.map(() => [[1, 1], [0, 0], [2, 0]]);
+  assert.equal(heads(hold(given, null)), 0);
+  given.pairs[0].heads = [links, other];
+  const held = hold(given, null);
+  assert.equal(heads(held), 2);
+  assert.deepEqual(attention(held, 4, 2)?.links[0], [1, 1]);
+  assert.deepEqual(attention(held, 4, 1), attention(held, 4));
+  assert.deepEqual(attention(held, 4, 9), attention(held, 4)); // a link of another text's
+  assert.deepEqual(attention(held, 1, 2)?.links, [[3, 1], [4, 1]]);
+  assert.equal(heads({ pairs: [] }), 0);
 });

@@ -36,7 +36,7 @@ test("addresses are short and can be read", () => {
 test("a whole view comes back as it was", () => {
   const view = {
     run: "a/b c", text: "we {stand|stood}", beside: "b", semantic: "output+2", palette: "my own", density: "compact",
-    kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, page: "corpus",
+    kinds: ["x", "c1@-1", "odd,id", "encoder.cell"], naming: "symbols", bars: 1, head: 3, page: "corpus",
     find: "l2 expects {a, b} > .4 and word = \"50% & so\"", map: "odd,id",
     pins: [
       { column: "c1", row: 7, run: null, text: null, semantic: null },

@@ -29,21 +29,27 @@ function rowOf(grid, row, word) {
   return grid.lines.findIndex((line) => line.row === word && (line.side === side || line.side === "both"));
 }
 
+/** How many heads the attention has, where these are told apart; else 0. @param {Pick<Paired, "pairs">} grid */
+export function heads({ pairs }) {
+  return Math.min(...(pairs?.length ? pairs : [null]).map((pair) => pair?.heads?.length ?? 0)); // older files have none
+}
+
 /**
  * The attention between a row and those of the other side: of a word of the target to the source, or of the target's
- * words to a word of the source; the largest first. Null: there is none.
- * @param {Paired} grid @param {number} row @returns {{of: string, words: number, links: [number, number][], back: boolean} | null}
+ * words to a word of the source; the largest first. Null: there is none. `head`: of several, which, from 1; 0: their mean.
+ * @param {Paired} grid @param {number} row @param {number} head @returns {{of: string, words: number, links: [number, number][], back: boolean} | null}
  */
-export function attention(grid, row) {
+export function attention(grid, row, head = 0) {
   const pair = pairAt(grid, row), { row: at } = readingAt(grid, row);
   if (!pair?.attention || at === null) return null;
+  const every = pair.heads?.[head - 1] ?? pair.links;
   if (at >= pair.source) {
-    const links = (pair.links[at - pair.source] ?? []).map(([word, weight]) => /** @type {[number, number]} */ ([rowOf(grid, row, word), weight]));
+    const links = (every[at - pair.source] ?? []).map(([word, weight]) => /** @type {[number, number]} */ ([rowOf(grid, row, word), weight]));
     return { of: pair.attention, words: pair.source, links, back: false };
   }
-  const links = pair.links.flatMap((some, k) => some.filter(([word]) => word === at)
+  const links = every.flatMap((some, k) => some.filter(([word]) => word === at)
     .map(([, weight]) => /** @type {[number, number]} */ ([rowOf(grid, row, pair.source + k), weight])));
-  return { of: pair.attention, words: pair.links.length, links: links.sort((a, b) => b[1] - a[1]), back: true };
+  return { of: pair.attention, words: every.length, links: links.sort((a, b) => b[1] - a[1]), back: true };
 }
 
 /** What a side is called, with whose words it is. @param {Paired} grid @param {boolean} source */

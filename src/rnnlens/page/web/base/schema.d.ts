@@ -369,6 +369,8 @@ export interface FigureQuestion {
   bars?: number;
   /** head columns with symbols only */
   symbols?: boolean;
+  /** of the attention's heads, which is told; 0: their mean; 0 to 1,000,000 */
+  head?: number;
   /** inches; null: as it comes; 1 to 100 */
   width?: number | null;
   /** to follow; at most 64 */
@@ -982,6 +984,8 @@ export interface SourceAndTarget {
   attention: string;
   /** of each row of the target, rows of the source and their weights, largest first */
   links: [Count, Probability][][];
+  /** where the attention has several heads, the links of each; `links` are of their mean */
+  heads: [Count, Probability][][][];
 }
 
 /** The encoding of one state. */
@@ -1228,6 +1232,8 @@ export interface View {
   naming: "both" | "names" | "symbols";
   /** 1 to 5 */
   bars: number;
+  /** of the attention's heads; 0: their mean */
+  head: Count;
   pins: Pin[];
   /** the state that is selected */
   focus: Place | null;

@@ -2,6 +2,7 @@
 
 import { groupName, lastLayer, layerName, paleness, plainPalette, semanticHelp, semanticName, visible } from "../base/format.js";
 import { html, shape, toDom } from "../base/markup.js";
+import { heads } from "../base/pairs.js";
 import { TEXTS } from "../base/rules.js";
 import { drawRival } from "../grid/draw.js";
 import { amount, drawRamp } from "../grid/scale.js";
@@ -36,11 +37,12 @@ export class Controls {
     ], "both", (naming) => onView({ naming: /** @type {View["naming"]} */ (naming) }));
     this.bars = segments("number of bars", ["1", "2", "3", "4", "5"].map((value) => ({ value, text: value })), "3",
       (bars) => onView({ bars: Number(bars) }));
+    /** @type {HTMLElement} */ this.heads = html("div", { class: "place" }); // of an attention
     this.theme = segments("theme", ["auto", "light", "dark"].map((value) => ({ value, text: value })), "auto",
       setTheme);
     this.kinds = html("div", { class: "kinds" });
     const themes = can.theme === false ? [] : [field("theme", this.theme)];
-    const display = menu("display", "look", field("column heads", this.naming), field("labels per state", this.bars), this.palettes,
+    const display = menu("display", "look", field("column heads", this.naming), field("labels per state", this.bars), this.heads, this.palettes,
       ...themes);
     const parts = menu("parts", "choose", this.kinds);
     titled(display, "How it is drawn: column heads, how many labels, colours, light or dark");
@@ -66,6 +68,7 @@ export class Controls {
     const semantics = this.semantics.firstElementChild;
     if (semantics instanceof HTMLSelectElement) semantics.value = grid.semantic;
     else if (semantics instanceof HTMLElement) take(semantics, grid.semantic);
+    this.heads.replaceChildren(...this.attended(grid, view));
     this.palettes.replaceChildren(...(this.can.semantic ? this.colouring(grid) : []));
     const shown = new Set(shownColumns(grid, view.kinds).map((column) => column.id));
     for (const box of this.kinds.querySelectorAll("input")) box.checked = shown.has(box.value);
@@ -73,6 +76,14 @@ export class Controls {
     for (const made of this.kinds.querySelectorAll("[data-opens]")) {
       made.setAttribute("aria-pressed", String(isOpen(grid, view.kinds, Number(made.getAttribute("data-opens")))));
     }
+  }
+
+  /** Whose links are drawn, where an attention has several heads. @param {Held} grid @param {View} view */
+  attended(grid, view) {
+    const count = heads(grid);
+    if (!count) return [];
+    const choices = Array.from({ length: count + 1 }, (_, k) => ({ value: String(k), text: k ? `head ${k}` : "mean of heads" }));
+    return [field("attention", list("attention", choices, String(Math.min(view.head, count)), (head) => this.onView({ head: Number(head) })))];
   }
 
   /** @param {Held} grid */

@@ -4,6 +4,7 @@
 import { quote, visible } from "../base/format.js";
 import { besideOf } from "../base/lines.js";
 import { html } from "../base/markup.js";
+import { heads } from "../base/pairs.js";
 import { shownColumns } from "../base/columns.js";
 import { parseKinds, parseRows, spanText } from "../grid/part.js";
 import { Picker } from "../grid/picker.js";
@@ -182,7 +183,7 @@ export class FigureMode {
     const width = this.width.querySelector("[aria-checked=true]")?.getAttribute("data-value");
     return { run: grid.run, text: grid.text, beside: besideOf(grid), semantic: grid.semantic, palette: grid.palette, rows: this.rows.value.trim(),
       kinds: kinds.length ? kinds : shownColumns(grid, view.kinds).map((column) => column.id), bars: view.bars,
-      density: view.density, symbols: view.naming === "symbols", width: width ? Number(width) : null,
+      density: view.density, symbols: view.naming === "symbols", head: Math.min(view.head, heads(grid)), width: width ? Number(width) : null,
       labels: view.follow?.labels ?? [], against: view.follow?.against ?? [], edits: grid.edits,
       pins: this.pins.checked ? this.chosenPins() : [], key: this.key.checked };
   }

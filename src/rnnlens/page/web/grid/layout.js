@@ -12,7 +12,7 @@ import { LANES } from "./lanes.js";
  * `below` is the first row of a target, which has a header of its own above it; 0: there is none. `own` is the prediction's column, where it stands last; `splits` are the rows after which texts part, with a line of their
  * own, `split` high, below them.
  * @typedef {{slots: Slot[], own: Slot | null, groups: {name: string, layer: number, x: number, width: number, source: boolean, open: boolean | null, apart: boolean}[], below: number, density: string, splits: number[], split: number,
- *   naming: string, bars: number, row: number, state: number, mark: number, pitch: number,
+ *   naming: string, bars: number, head: number, row: number, state: number, mark: number, pitch: number,
  *   scale: number, label: number, values: boolean, header: number, slanted: boolean, words: number, numbers: number, wordSize: number,
  *   width: number, surprisal: {x: number, width: number} | null, measure: Measure,
  *   series: {x: number, width: number, least: number, span: number} | null}} Layout
@@ -187,7 +187,7 @@ export function layOut(grid, view, room, measure) {
   return {
     ...set, surprisal: surprisal ? { x: set.width + 4, width: surprisal - 12 } : null, width: set.width + surprisal,
     below: new Set(set.slots.map(({ source }) => source)).size > 1 ? sourceRows(grid) : 0,
-    density: view.density, naming: view.naming, bars: view.bars, pitch, scale,
+    density: view.density, naming: view.naming, bars: view.bars, head: view.head, pitch, scale,
     label: type, values: width - beside - (BEFORE + AFTER) * scale >= VALUES * type,
     row: compact ? state + 1 : state + Math.round(BETWEEN * scale), state,
     mark: compact ? width - (width > 20 ? 2 : 1) : Math.round(beside),

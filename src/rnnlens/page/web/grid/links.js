@@ -16,7 +16,7 @@ const NUMBERED = 0.1; // and those from here on have their number
  * @param {Held} grid @param {number} row @param {Layout} layout @returns {Shape[]}
  */
 export function drawLinks(grid, row, layout) {
-  const found = attention(grid, row), room = linksWidth(grid);
+  const found = attention(grid, row, layout.head), room = linksWidth(grid);
   if (!found || !room || !layout.below) return [];
   const left = (layout.numbers ? layout.numbers + 4 : 2) + (grid.lines.length ? LANES : 0), right = left + room - 4;
   const middle = (/** @type {number} */ at) => topOf(layout, at) + 3 + layout.state / 2;

@@ -8,7 +8,7 @@ import { columnNames } from "../base/columns.js";
 export function plainView() {
   return {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
-    naming: "both", bars: 3, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null, map: null, seed: null,
+    naming: "both", bars: 3, head: 0, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null, map: null, seed: null,
     tab: "says", reading: "without", stand_in: null, contrast: null, alike: "cosine", folded: false,
     view: "full",
   };
@@ -83,6 +83,7 @@ export function encode(view, usual = {}) {
   else if (view.kinds) parts.push(`kinds=${view.kinds.map(item).join(",")}`);
   add("naming");
   if (view.bars !== plain.bars) parts.push(`bars=${view.bars}`);
+  if (view.head) parts.push(`head=${view.head}`);
   add("palette");
   for (const pin of view.pins) parts.push(`pin=${pinned(pin, view)}`);
   if (view.focus) parts.push(`at=${placed(view.focus)}`);
@@ -182,6 +183,10 @@ function take(view, key, raw) {
     case "bars":
       if (!/^[1-5]$/.test(value)) return false;
       view.bars = Number(value);
+      return true;
+    case "head":
+      if (!/^\d{1,2}$/.test(value)) return false;
+      view.head = Number(value);
       return true;
     case "kinds":
       view.kinds = value === "all" || value === "outputs" ? value

@@ -4,7 +4,7 @@ import {
   cameNumber, fromTo, groupName, groupWords, labelWords, offHere, semanticHelp, ordinal, OUTSIDE, outsideReason, paleness, percent, perplexity, readHelp, SILENT, SILENT_REASON, thousands, usedWords, visible, wantedName,
 } from "../base/format.js";
 import { columnsAt, hasNetwork } from "../base/lines.js";
-import { attention, sourceColumns } from "../base/pairs.js";
+import { attention, heads, sourceColumns } from "../base/pairs.js";
 import { bdi, html, shape, toDom } from "../base/markup.js";
 import { METRICS } from "../base/metrics.js";
 import { TEXTS } from "../base/rules.js";
@@ -104,7 +104,19 @@ function attended(grid, { place }) {
   if (!found) return [];
   const told = found.links.slice(0, ATTENDED).flatMap(([row, weight], k) => [k ? ", " : "", bdi(visible(grid.words[row]?.text ?? "")), ` ${percent(weight)}`]);
   const of = found.back ? `by ${found.words} words of the target` : `over ${found.words} words of the source`;
-  return fact(found.back ? "attended to" : "attention", ATTENTION, ...told, html("span", { class: "soft" }, ` (${visible(found.of)}, ${of})`));
+  const count = heads(grid), several = count ? `, the mean of ${count} heads` : "";
+  return [...fact(found.back ? "attended to" : "attention", ATTENTION, ...told, html("span", { class: "soft" }, ` (${visible(found.of)}${several}, ${of})`)),
+    ...(count && !found.back ? fact("by head", HEADS, ...byHead(grid, place.row, count)) : [])];
+}
+
+const HEADS = "The word of the source that each head of the attention has the largest weight for. The menu \u201cdisplay\u201d chooses whose links are drawn.";
+
+/** The word of the source that each head attends to most. @param {Held} grid @param {number} row @param {number} count @returns {(Node | string)[]} */
+function byHead(grid, row, count) {
+  return Array.from({ length: count }, (_, k) => k + 1).flatMap((head) => {
+    const first = attention(grid, row, head)?.links[0];
+    return first ? [head > 1 ? ", " : "", `${head}: `, bdi(visible(grid.words[first[0]]?.text ?? "")), ` ${percent(first[1])}`] : [];
+  });
 }
 
 /** That such probabilities are not what they say, where that was measured. @param {Off | null} off @returns {Node[]} */

@@ -1,11 +1,14 @@
 """Source and target on the page: two grids, the attention between them, and what wrote a state."""
 
+import warnings
+
 import pytest
 import torch
 from tests.letters import trained
-from tests.pairs import SOURCE, TARGET, Bahdanau, pairs
+from tests.pairs import SOURCE, TARGET, Bahdanau, Heads, pairs
 
 import rnnlens
+from rnnlens.base.errors import RnnlensWarning
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +46,27 @@ def test_a_target_stands_below_its_source(look, server, run):
         at = screen.find(".row .state.lit").count()
         assert at >= 1
         assert "attended to" in screen.find(".panel").inner_text()
+
+
+@pytest.mark.slow
+def test_one_of_several_heads_is_chosen(look, server, tmp_path):
+    torch.manual_seed(0)
+    with warnings.catch_warnings(action="ignore", category=RnnlensWarning):  # untrained
+        lens = rnnlens.fit(Heads(), pairs(), TARGET, source=SOURCE, epochs=0, name="heads")
+    lens.save(tmp_path / "heads")
+    grid = lens(lens.examples()[0])
+    with server(tmp_path / "heads") as address:
+        screen = look(f"#at=y:{len(grid.source) + 1}&head=2", at=address)
+        screen.drawn(len(grid.words))
+        said = screen.find(".panel dt:text-is('attention') + dd").inner_text()
+        assert "the mean of 2 heads" in said
+        firsts = [grid.source[int(one[0].argmax())] for one in grid.attention_heads]
+        by_head = screen.find(".panel dt:text-is('by head') + dd").inner_text()
+        assert by_head.startswith(f"1: {firsts[0]} ")
+        assert f"2: {firsts[1]} " in by_head
+        for head, weights in ((2, grid.attention_heads[1]), (0, grid.attention)):
+            if not head:
+                screen.page.click("text=display")
+                screen.page.select_option("select[aria-label=attention]", "0")
+            assert screen.find(".links .link").count() == sum(weights[0] >= 0.02)
+        assert "head=" not in screen.page.url

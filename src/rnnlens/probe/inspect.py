@@ -42,6 +42,7 @@ _LEAST_ERROR = 1e-4  # of the axis: how well a number is told at best
 _SURE_ERRORS = 2.0  # standard errors by which the module must be worse for a warning
 _FEW_STATES = 50  # of which nothing can be said
 _NOT_SO_FREQUENT, _NOT_ONE = 0.15, 0.1  # how far sigmoids of logits may be from frequencies
+_LEAST_GAP = 0.005  # nats by which a reading of logits has to predict better than another
 _MOST_LABELS = 100  # that are kept as floats: more whole numbers are hardly labels
 
 
@@ -182,7 +183,13 @@ def _check_against_rest(logits: Tensor, labels: Tensor) -> None:
     apart, total = float((said.mean(0) - right).abs().sum()), float(said.sum(-1).mean())
     if len(labels) < _FEW_STATES or apart > _NOT_SO_FREQUENT or abs(total - 1) > _NOT_ONE:
         return
-    if F.cross_entropy(F.logsigmoid(logits), labels) < F.cross_entropy(logits, labels):
+    as_softmax, as_shares = (
+        F.cross_entropy(rows, labels, reduction="none") for rows in (logits, F.logsigmoid(logits))
+    )
+    gap = as_softmax - as_shares
+    # Of two labels of a softmax, and of a module that knows nothing, sigmoids may sum to 1, too.
+    least = max(_SURE_ERRORS * float(gap.std()) / len(gap) ** 0.5, _LEAST_GAP)
+    if float(gap.mean()) > least:
         raise RnnlensError(
             f"the module's logits look like those of each label against all others (BCE): their "
             f"sigmoids sum to {total:.2f}, and predict better than their softmax; give "

@@ -24,7 +24,7 @@ from rnnlens.model.cell import States
 from rnnlens.model.kinds import MOST_KINDS, PREDICTION, Edge, Kind
 from rnnlens.model.text import Listed, TextSide, column
 from rnnlens.model.traceable import Readout, StateEdit, Trace, Traceable
-from rnnlens.states.arrays import Column, Floats
+from rnnlens.states.arrays import Column, Floats, is_float
 from rnnlens.states.kept import OUTPUT, Kept
 
 MOST_WORDS = 10_000  # that are labels, where words are asked for and nobody has named them
@@ -294,8 +294,10 @@ class RecordedTexts(TextSide):
     def name(self, number: int) -> str:
         return self.kept.word(number)
 
-    def values(self, number: int) -> tuple[float, ...]:  # noqa: ARG002
-        return ()
+    def values(self, number: int) -> tuple[float, ...]:
+        words = self.kept.words
+        is_number = words is not None and is_float(words.dtype)
+        return (float(words[number]),) if words is not None and is_number else ()
 
     def is_unknown(self, number: int) -> bool:
         if not self.follows or self.model is None or self.model.unknown < 0:

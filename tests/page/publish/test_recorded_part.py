@@ -1,14 +1,18 @@
 """A published file of recorded states draws the texts that it keeps as Python does."""
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tests import recorded
+from tests.asks import grid_json
 from tests.page.publish.asking import apart, asked_python
 from tests.page.publish.engine import answered
 from tests.page.publish.test_grids import sent, wrong
+from torch import Tensor, nn
 
 import rnnlens
 from rnnlens.page.publish.live_page import Words, published
@@ -130,7 +134,9 @@ def test_what_a_story_tells_of_is_kept(lens, tmp_path, monkeypatch):
 
 def test_as_many_texts_as_there_is_room_for_are_kept(lens, monkeypatch):
     kept, seven = lens.subject.model.kept, (*range(6), 33)
-    size = RecordedPart._row_bytes(lens.subject.model) * sum(len(kept.span(k)) for k in seven)
+    whole = RecordedPart.of(lens.subject)
+    assert whole is not None
+    size = 2 * whole.kept.width * sum(len(kept.span(k)) for k in seven)
     monkeypatch.setattr("rnnlens.page.publish.recorded_part.MOST_BYTES", size)
     monkeypatch.setattr(type(lens.subject), "examples", lambda _: [])
     part = RecordedPart.of(lens.subject, 7, ["#33"])
@@ -160,3 +166,66 @@ def test_a_network_has_no_texts_to_keep(formula):
     assert RecordedPart.of(formula.subject) is None
     with pytest.raises(rnnlens.RnnlensError, match="has a network"):
         RecordedPart.of(formula.subject, 3)
+
+
+class _Listener(nn.Module):
+    """Reads frames from a state that it has learned."""
+
+    def __init__(self, labels: int) -> None:
+        super().__init__()
+        self.recurrence, self.readout = nn.LSTM(4, 5, batch_first=True), nn.Linear(5, labels)
+        self.start = nn.Parameter(torch.randn(1, 1, 5))
+
+    def forward(self, frames: Tensor) -> Tensor:
+        start = self.start.expand(1, len(frames), 5).contiguous()
+        return self.readout(self.recurrence(frames, (start, start))[0])  # type: ignore[no-any-return]
+
+
+def _frames(numbers: bool) -> tuple[rnnlens.Lens, list[Any]]:
+    torch.manual_seed(0)
+    frames = torch.randn(20, 6, 4)
+    wanted = frames[..., 0].cumsum(1) if numbers else (frames[..., 0] > 0).long()
+    data = list(zip(frames.split(5), wanted.split(5), strict=True))
+    with warnings.catch_warnings(action="ignore", category=rnnlens.RnnlensWarning):  # untrained
+        lens = rnnlens.fit(_Listener(1 if numbers else 2), data, epochs=0)
+    return lens, data
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_sequences_that_are_no_text_are_published_as_python_draws_them(numbers, capsys):
+    lens, data = _frames(numbers)
+    given = lens.grid(data[0], 3, names=lambda t: f"{t / 100:.2f} s").text
+    asked: list[Any] = [(0, "api/grid", {"text": text}) for text in (given, f"{{#0|{given}}}")]
+    # In Python there is a network, which could be read on; in the page there is none.
+    assert {one[2] for one in wrong([lens], asked)} == {".reads: False and True"}
+    assert any(word["picture"] for word in grid_json(lens, given)["words"])
+    page = published(lens.subject, words=Words(text=given)).page.decode()
+    assert "the page keeps 4 of 4 sequences: 24 rows" in capsys.readouterr().err
+    assert '"reads":false' in page.replace(" ", "")
+    with pytest.raises(rnnlens.RnnlensError, match="is typed, and a page of sequences keeps"):
+        published(lens.subject, words=Words(text="a b"))
+    with pytest.raises(rnnlens.RnnlensError, match="9 texts cannot be kept; give 1 to 4"):
+        published(lens.subject, texts=9)
+
+
+def test_sequences_of_a_run_are_published_without_its_code(tmp_path):
+    lens, _ = _frames(numbers=False)
+    lens.save(tmp_path / "run")
+    kept = rnnlens.load(tmp_path / "run")
+    assert {one[2] for one in wrong([kept], [(0, "api/grid", {"text": "#1"})])} == {
+        ".reads: False and True"
+    }
+
+
+def test_recorded_numbers_are_drawn_as_a_line(tmp_path):
+    chance = np.random.default_rng(0)
+    with rnnlens.record(tmp_path, targets={"output": ["low", "high"]}) as to:
+        for _ in range(30):
+            heard = chance.normal(size=7).astype(np.float32)
+            to.add({"h1": chance.normal(size=(7, 4))}, heard, {"output": (heard > 0).astype(int)})
+    lens = rnnlens.from_states(tmp_path, epochs=0)
+    words = grid_json(lens, "#2")["words"]
+    assert [word["value"] for word in words] == [
+        pytest.approx(float(w["text"]), rel=1e-4) for w in words
+    ]
+    assert wrong([lens], [(0, "api/grid", {"text": "#2"})]) == []

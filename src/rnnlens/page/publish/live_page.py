@@ -139,7 +139,7 @@ def published(
         first.get("semantic") or (chosen[0] if chosen else None), first.get("palette"), edits,
     )  # fmt: skip
     grid = joined(part for part, _ in grid_parts(lines, limit=_AT_ONCE))
-    grid |= {"title": parts.manifest["title"], "semantics": chosen}
+    grid |= {"title": parts.manifest["title"], "semantics": chosen, "reads": recorded is None}
     asked = {"palette": first.get("palette"), "edits": edits}
     head = {"run": run, "grid": grid, "note": words.note, "first": asked}
     page = live_page(parts, head, story.html if story else "")

@@ -76,7 +76,12 @@ def packed(
         "precision": precision,
         "name": subject.name,
         "title": subject.title,
-        "run": {**summary(subject), **_ALONE, "semantics": list(semantics)},
+        "run": {
+            **summary(subject),
+            **_ALONE,
+            "semantics": list(semantics),
+            "reads": recorded is None,
+        },
         "accuracy": _accuracy(subject, semantics, precision),
         "text": _text(subject, semantics, recorded),
         "answer": subject.session.answer,
@@ -149,17 +154,9 @@ def _text(
 ) -> dict[str, Any]:
     side = subject.session.text
     if recorded is None:
-        read = [
-            subject.session.numbers(one, subject.session.words(one)) for one in subject.examples()
-        ]
-        if not any(map(side.are_words, read)):
-            raise RnnlensError(
-                f"what {subject.name} reads are sequences and no texts, of which none can be typed "
-                f'into a page; save grids of single ones: lens("{subject.examples()[0]}")'
-                '.save("grid.html")'
-            )
         return text_json(side)
-    return {**text_json(replace(side, splitting="blanks")), "recorded": recorded.texts(semantics)}
+    plain = replace(side, splitting="blanks", pieces=None, mark=None, begin=None, features=0)
+    return {**text_json(plain), "recorded": recorded.texts(semantics)}
 
 
 def _network(subject: Subject, tensors: Tensors) -> dict[str, Any]:

@@ -89,7 +89,7 @@ function wordsJson({ subject, semantic, palette, words, ids }) {
     unknown: text.isUnknown(ids[k]),
     group: labels[k] >= 0 ? groups[groupOf[labels[k]]] : null,
     value: text.values(ids[k])[0] ?? null,
-    picture: [],
+    picture: text.picture(ids[k]),
     piece: places[k],
   }));
 }

@@ -43,6 +43,11 @@ export class Network {
     this.last = machine.room.take(this.maps[this.maps.length - 1]?.weight.rows ?? 0);
   }
 
+  /** What memories were before the first word, where these are not zeros. @param {Kind[]} _kinds @param {States} _states @returns {Map<string, Float32Array>} */
+  began(_kinds, _states) {
+    return new Map();
+  }
+
   /** A state of a kind before anything is read. @param {string} kind @returns {Float32Array} */
   zeros(kind) {
     const joined = this.joined.find(({ id }) => id === kind);

@@ -9,8 +9,9 @@ import { Text } from "./text.js";
 
 /**
  * A text that is kept: its number among those recorded, what its rows are called, the label that each is (-1: none), which
- * words are unknown, and by targets the label that is right at each.
- * @typedef {{number: number, words: string[], came: number[], unknown: boolean[], told: Record<string, number[]>}} KeptText
+ * words are unknown, by targets the label that is right at each, and where it is no text, what is read at each step: one number,
+ * or several from 0 to 1 to be drawn.
+ * @typedef {{number: number, words: string[], came: number[], unknown: boolean[], told: Record<string, number[]>, values?: number[][], pictures?: number[][]}} KeptText
  */
 /** @typedef {import("./manifest.d.ts").NetworkJson} NetworkJson */
 /** @typedef {import("./network.js").States} States */
@@ -67,6 +68,18 @@ export class RecordedText extends Text {
     return text.unknown[row];
   }
 
+  /** @param {number} number */
+  values(number) {
+    const [text, row] = this.at(number);
+    return text.values?.[row] ?? [];
+  }
+
+  /** @param {number} number */
+  picture(number) {
+    const [text, row] = this.at(number);
+    return text.pictures?.[row] ?? [];
+  }
+
   /** @param {number[]} ids */
   came(ids) {
     return this.follows && ids.length ? this.at(ids[0])[0].came.slice(0, ids.length) : ids.map(() => -1);
@@ -96,6 +109,14 @@ export class RecordedStates {
   /** @param {string} kind */
   zeros(kind) {
     return new Float32Array(this.kinds.get(kind)?.columns ?? 0);
+  }
+
+  /** What memories were before the first word: what was kept of them then. @param {Kind[]} kinds @param {States} states @returns {Map<string, Float32Array>} */
+  began(kinds, states) {
+    return new Map(kinds.flatMap(({ id, memory }) => {
+      const decay = memory && states.get(memory.decay)?.[0], kept = memory && states.get(memory.kept)?.[0];
+      return decay && kept && decay.length === this.zeros(id).length ? [[id, kept.map((value, k) => (decay[k] > 0 ? value / decay[k] : 0))]] : [];
+    }));
   }
 
   /** @param {number[]} ids @param {number} first @param {number} last @returns {Promise<States>} */

@@ -86,7 +86,7 @@ export class Session {
 
   /** @param {States} states @param {number} first @returns {Carried} */
   beforeFirst(states, first) {
-    return first ? new Map(this.kinds.map(({ id }) => [id, of(states, id)[first - 1]])) : new Map(this.zeros);
+    return first ? new Map(this.kinds.map(({ id }) => [id, of(states, id)[first - 1]])) : new Map([...this.zeros, ...(this.network.began(this.kinds, states))]);
   }
 
   /**

@@ -144,6 +144,11 @@ export class Text {
     return this.features ? this.read[number] : [];
   }
 
+  /** The numbers that are read at a step, from 0 to 1, to be drawn; none where words are. @param {number} _number @returns {number[]} */
+  picture(_number) {
+    return [];
+  }
+
   /** Whether it is the number of all words that the model does not know. @param {number} number */
   isUnknown(number) {
     return !this.features && number === this.unknown;

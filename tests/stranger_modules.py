@@ -1130,3 +1130,255 @@ def labels_before_timesteps() -> Case:
             loss=lambda output, targets: mean_loss(turned(output), targets),
         ),
     )  # fmt: skip
+
+
+# Ways to write the same in other hands
+
+
+class ByHand(nn.Module):
+    """An IndRNN whose cell is somebody's own."""
+
+    class Cell(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.read, self.carry = nn.Linear(6, 7), nn.Parameter(torch.rand(7))
+
+        def forward(self, x: Tensor, h: Tensor) -> Tensor:
+            return torch.relu(self.read(x) + self.carry * h)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.cell, self.readout = nn.Embedding(V, 6), self.Cell(), nn.Linear(7, V)
+
+    def forward(self, words: Tensor) -> Any:
+        x, h, made = self.embedding(words), words.new_zeros(len(words), 7).float(), []
+        for step in range(words.shape[1]):
+            h = self.cell(x[:, step], h)
+            made.append(h)
+        return self.readout(torch.stack(made, 1))
+
+
+@case
+def a_cell_by_hand() -> Case:
+    return Case(ByHand(), batches(), {"kinds": ["cell"]}, part="", kinds=("cell",))
+
+
+@dataclass
+class Output:
+    """What a library's model returns."""
+
+    logits: Tensor
+    hidden_states: tuple[Tensor, ...]
+    loss: Tensor | None = None
+
+
+class InDataclass(LanguageModel):
+    def forward(self, words: Tensor) -> Any:
+        h = self.recurrence(self.embedding(words))[0]
+        return Output(self.readout(h), (h,))
+
+
+@case
+def logits_in_a_dataclass() -> Case:
+    return Case(
+        InDataclass(), batches(), logits=lambda output, n: output.logits[0][:n],
+        loss=lambda output, targets: mean_loss(output.logits, targets),
+    )  # fmt: skip
+
+
+class LossBeside(LanguageModel):
+    """Has its targets, too, and gives the loss beside its logits."""
+
+    def forward(self, words: Tensor, targets: Tensor | None = None) -> Any:
+        y = super().forward(words)
+        loss = None if targets is None else mean_loss(y, targets)
+        return y, loss
+
+
+@case
+def a_loss_inside_of_forward() -> Case:
+    return Case(
+        LossBeside(), [((w, t), t) for w, t in batches()],
+        {"prepare": lambda ids: (torch.tensor([ids]),)},
+        logits=lambda output, n: output[0][0][:n],
+        loss=lambda output, targets: mean_loss(output[0], targets),
+    )  # fmt: skip
+
+
+class LossAlone(LanguageModel):
+    def forward(self, words: Tensor, targets: Tensor) -> Any:  # type: ignore[override]
+        return mean_loss(super().forward(words), targets)
+
+
+@case
+def a_loss_and_no_logits() -> Case:
+    data = [((w, t), t) for w, t in batches()]
+    return Case(LossAlone(), data, refused=r"returned Tensor single number .*; else give logits=")
+
+
+class BestPath(LanguageModel):
+    """The labels that are chosen, as a CRF decodes them, and no logits."""
+
+    def forward(self, words: Tensor) -> Any:
+        return super().forward(words).argmax(-1)
+
+
+@case
+def chosen_labels_and_no_logits() -> Case:
+    return Case(BestPath(), batches(), refused=r"returned Tensor 8 x 7 \(int64\), in which nothing")
+
+
+@case
+def a_label_for_nothing_and_timesteps_first() -> Case:
+    """As for CTC: log-probabilities (T, B, V + 1)."""
+    return Case(
+        Wrapped(after=lambda y: y.transpose(0, 1).log_softmax(-1), labels=V + 1), batches(),
+        {"inputs": list(WORDS)}, [*WORDS, "<blank>"],
+        logits=lambda output, _n: output[:, 0],
+        loss=lambda output, targets: mean_loss(output.transpose(0, 1), targets),
+    )  # fmt: skip
+
+
+class Functional(nn.Module):
+    """Weights that are no parameters of the module that is run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = LanguageModel()
+        self.held = {name: p.detach().clone() for name, p in self.inner.named_parameters()}
+
+    def forward(self, words: Tensor) -> Any:
+        return torch.func.functional_call(self.inner, self.held, (words,))
+
+
+@case
+def weights_given_by_a_function() -> Case:
+    return Case(Functional(), batches(), part="inner.recurrence")
+
+
+@case
+def weights_on_a_sphere_or_orthogonal() -> Case:
+    module = LanguageModel(cell=nn.RNN)
+    nn.utils.parametrizations.orthogonal(module.recurrence, "weight_hh_l0")
+    nn.utils.parametrizations.weight_norm(module.recurrence, "weight_ih_l0")
+    nn.utils.parametrizations.spectral_norm(module.readout)
+    return Case(module, batches())
+
+
+class PackedBack(LanguageModel):
+    """Gives its logits packed, as the recurrence gave its states."""
+
+    def forward(self, words: Tensor, lengths: Tensor) -> Any:  # type: ignore[override]
+        x = pack_padded_sequence(
+            self.embedding(words), lengths, batch_first=True, enforce_sorted=False
+        )
+        h = self.recurrence(x)[0]
+        return h._replace(data=self.readout(h.data))
+
+
+@case
+def packed_logits() -> Case:
+    def feeds(ids: Ids) -> Any:
+        return torch.tensor([ids]), torch.tensor([len(ids)])
+
+    def loss(output: Any, targets: Tensor) -> Tensor:
+        y = pad_packed_sequence(output, batch_first=True)[0]
+        return mean_loss(y, targets[:, : y.shape[1]])
+
+    return Case(
+        PackedBack(), [((w, lengths), t) for w, lengths, t in _ragged()], {"prepare": feeds},
+        feeds=feeds, logits=lambda output, n: output.data[:n], loss=loss,
+        rows=lambda output, n: output[0].data[:n],
+    )  # fmt: skip
+
+
+class Spelling(nn.Module):
+    """Words of letters, (B, T, L): a recurrence over the letters of each below one over words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.letters, self.spelling = nn.Embedding(V, 5), nn.GRU(5, 6, batch_first=True)
+        self.recurrence, self.readout = nn.LSTM(6, 8, batch_first=True), nn.Linear(8, V)
+
+    def forward(self, letters: Tensor) -> Any:
+        x = self.spelling(self.letters(letters.flatten(0, 1)))[1][-1]
+        return self.readout(self.recurrence(x.view(*letters.shape[:2], -1))[0])
+
+
+@case
+def letters_below_words() -> Case:
+    data = [(torch.stack([w, w.roll(1, 1), w * 2 % V], -1), t) for w, t in batches()]
+    return Case(Spelling(), data, reads=False, warned="left out, as their states are not beside")
+
+
+class OwnSchedule(LanguageModel):
+    """Reads its own guess now and then, by a schedule of its own, always."""
+
+    def forward(self, words: Tensor, share: float = 0.25) -> Any:
+        x, state, guess, made = self.embedding(words), None, None, []
+        for step in range(words.shape[1]):
+            own = guess is not None and random.random() < share
+            read = self.embedding(guess) if own else x[:, step : step + 1]
+            h, state = self.recurrence(read, state)
+            made.append(self.readout(h))
+            guess = made[-1].argmax(-1)
+        return torch.cat(made, 1)
+
+
+@case
+def own_guesses_now_and_then() -> Case:
+    return Case(OwnSchedule(), batches(), warned="random in evaluation mode too", part="")
+
+
+@case
+def own_guesses_never() -> Case:
+    feed = {"feed": lambda module, words: module(words, share=0.0)}
+    return Case(OwnSchedule(), batches(), feed, feeds=lambda ids: (torch.tensor([ids]), 0.0),
+                part="", measured=False)  # fmt: skip
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.norm, self.readout = (
+            nn.Embedding(V, 8), nn.LayerNorm(8), nn.Linear(8, V),
+        )  # fmt: skip
+        self.layers = nn.ModuleList([nn.GRU(8, 8, batch_first=True) for _ in range(3)])
+
+    def forward(self, words: Tensor) -> Any:
+        x = self.embedding(words)
+        for layer in self.layers:
+            x = x + layer(self.norm(x))[0]
+        return self.readout(x)
+
+
+@case
+def layers_around_which_one_goes() -> Case:
+    return Case(Residual(), batches(), part="layers.1", kind="layers.1.h1")
+
+
+class SevenWords(LanguageModel):
+    """Refuses texts of any other length by an error of its own."""
+
+    def forward(self, words: Tensor) -> Any:
+        if words.shape[1] != 7:
+            raise ValueError("seven words")
+        return super().forward(words)
+
+
+@case
+def an_error_of_its_own_at_other_lengths() -> Case:
+    return Case(SevenWords(), batches(), reads=False)
+
+
+@case
+def traced() -> Case:
+    module = torch.jit.trace(LanguageModel(), batches()[0][0])
+    return Case(module, batches(), refused="is scripted or traced, which hides its states; give")
+
+
+@case
+def quantised() -> Case:
+    with warnings.catch_warnings(action="ignore"):  # torch's, that it will be elsewhere
+        module = torch.ao.quantization.quantize_dynamic(LanguageModel(), {nn.LSTM})
+    return Case(module, batches(), refused="is quantised .* give the module as it was before")

@@ -130,3 +130,13 @@ def _tensors(inputs: Any) -> list[Any]:
 
 def _copied(inputs: Any) -> list[Any]:
     return [t.clone() for t in _tensors(inputs)]
+
+
+def test_an_error_of_the_modules_own_is_told_when_a_text_is_read():
+    torch.manual_seed(0)
+    lens, _ = _fitted(MAKERS["an_error_of_its_own_at_other_lengths"]())
+    with pytest.raises(RnnlensError, match=r"SevenWords failed: ValueError: seven words") as told:
+        lens("c d e a")
+    assert "stranger_modules.py, line " in str(told.value)
+    assert "it was given int64 (1, 4) of 1 to 5" in str(told.value)
+    assert isinstance(told.value.__cause__, ValueError)

@@ -35,6 +35,7 @@ from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.lazy import at_hand
 from rnnlens.model.linear import LinearCell
+from rnnlens.model.transition import LARGEST, LARGEST_ANSWERS, Matrix
 from rnnlens.model.traceable import (
     Readout,
     RecurrentLayer,
@@ -44,7 +45,6 @@ from rnnlens.model.traceable import (
     check_edits,
 )
 
-_LARGEST = 4096  # numbers of a state that a linear probe is fitted to
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
@@ -201,7 +201,7 @@ class Adapter(Traceable):
             for layer in self.recurrence
             if isinstance(layer.cell, LinearCell)
             for kind, size in layer.cell.sizes.items()
-            if prod(size) > _LARGEST
+            if prod(size) > LARGEST and not _askable(layer.cell.matrix(kind))
         }
 
     def predict(self, y: Tensor) -> Tensor:
@@ -413,6 +413,11 @@ class Adapter(Traceable):
         differences = [part.difference for part in parts]
         if parts and (parts[0].checking or any(differences)):
             self._difference = max(differences)
+
+
+def _askable(matrix: Matrix | None) -> bool:
+    """Whether questions to a memory have answers that a probe can read."""
+    return matrix is not None and matrix.heads * matrix.values <= LARGEST_ANSWERS
 
 
 def _steps(kind: str, structure: Structure, traces: PartTraces, states: States) -> int:

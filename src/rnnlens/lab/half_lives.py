@@ -22,6 +22,7 @@ from rnnlens.base.schema import rounded, sent, to_json
 from rnnlens.base.tables import csv_text
 from rnnlens.lab.prefixes import Reader
 from rnnlens.model.kinds import EMBEDDING
+from rnnlens.model.transition import LARGEST
 
 HORIZON = 8  # words back that kinds are asked about
 LEAST_WORDS = 200
@@ -101,7 +102,8 @@ def half_lives(
     if not 1 <= horizon <= 100:
         raise RnnlensError(f"horizon={horizon}: give 1 to 100 words")
     horizon = min(horizon, max(map(len, texts)) - 1)
-    kinds = [kind.id for kind in model.kinds if kind.id not in model.unprobed]
+    large = {*model.unprobed, *(k for k, m in model.matrices.items() if m.numbers > LARGEST)}
+    kinds = [kind.id for kind in model.kinds if kind.id not in large]
     memories_of = {kind: kind.memory for kind in model.kinds if kind.memory}
     logs = {kind: _Mean() for kind in memories_of}
     halves: list[dict[tuple[str, int], _Told]] = [{}, {}]  # to learn from, and to measure on
@@ -134,7 +136,7 @@ def half_lives(
     memories = [_units(kind.id, mean.value()) for kind, mean in logs.items() if mean.count]
     return HalfLives(
         words, len(used), tuple(memories), tuple(_kind(kind, halves, horizon) for kind in kinds),
-        halves[1][kinds[0], 0].count, halves[1][kinds[0], FIRST].count, tuple(model.unprobed),
+        halves[1][kinds[0], 0].count, halves[1][kinds[0], FIRST].count, tuple(large),
     )  # fmt: skip
 
 

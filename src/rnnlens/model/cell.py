@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from rnnlens.base.pace import checkpoint
 from rnnlens.model.kinds import Kind, Memory, output_of
-from rnnlens.model.transition import Transition
+from rnnlens.model.transition import Matrix, Transition
 
 States = dict[str, Tensor]  # kind -> (B, H) at one timestep, or (T, B, H)
 Weights = Mapping[str, Tensor]  # of one layer and direction, by the names that its cell gives them
@@ -169,6 +169,10 @@ class Cell(ABC):
     def transition(self, memory: str, now: States, w: Weights) -> Transition:  # noqa: ARG002
         """What timesteps do to what was in the memory before them, with gates as they are `now`."""
         return Transition(now[self.memories[memory].decay])
+
+    def matrix(self, letter: str) -> Matrix | None:  # noqa: ARG002 - most memories are vectors
+        """The shape of a memory that is a matrix for each head; None: the kind is none such."""
+        return None
 
     def true_decay(self, memory: str, now: States, w: Weights) -> Tensor:  # noqa: ARG002
         """How much timesteps leave of what the memory says, (..., H); another than the decay of the

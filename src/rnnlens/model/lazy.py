@@ -27,6 +27,10 @@ class LazyStates(States):
         self[kind] = made = self._makes[kind]()
         return made
 
+    def once(self, kind: str) -> Tensor:
+        """A kind's states, which are not kept where they must be made."""
+        return self[kind] if dict.__contains__(self, kind) else self._makes[kind]()
+
     def __setitem__(self, kind: str, values: Tensor) -> None:
         if kind not in self._kinds:
             self._kinds = (*self._kinds, kind)
@@ -71,6 +75,13 @@ def at_hand(states: States) -> States:
     return states.made if isinstance(states, LazyStates) else states
 
 
+def once(states: States, kind: str) -> Tensor:
+    """The states of a kind for whoever needs them but a moment: the memories of all layers together
+    may be larger than any machine.
+    """
+    return states.once(kind) if isinstance(states, LazyStates) else states[kind]
+
+
 def of_each(states: States, change: Callable[[str, Tensor], Tensor]) -> States:
     """States after a change of each kind, which is made when the kind is asked for."""
     made = {kind: change(kind, values) for kind, values in at_hand(states).items()}
@@ -78,7 +89,7 @@ def of_each(states: States, change: Callable[[str, Tensor], Tensor]) -> States:
         return made
 
     def make(kind: str) -> Tensor:
-        return change(kind, states[kind])
+        return change(kind, once(states, kind))
 
     return LazyStates(states, made, {k: partial(make, k) for k in states if k not in made})
 
@@ -91,6 +102,6 @@ def joined(kinds: Iterable[str], *parts: tuple[States, Mapping[str, str]]) -> St
     for states, names in parts:
         there = at_hand(states)
         made |= {name: there[kind] for kind, name in names.items() if kind in there}
-        makes |= {n: partial(states.__getitem__, k) for k, n in names.items() if k not in there}
+        makes |= {n: partial(once, states, k) for k, n in names.items() if k not in there}
     order = [kind for kind in kinds if kind in made or kind in makes]
     return LazyStates(order, made, makes) if makes else {kind: made[kind] for kind in order}

@@ -21,7 +21,7 @@ from torch import Tensor
 from rnnlens.base.pace import checkpoint
 from rnnlens.model.cell import BEFORE, Cell, Change, States, Weights, unchanged
 from rnnlens.model.lazy import LazyStates
-from rnnlens.model.transition import Transition
+from rnnlens.model.transition import Matrix, Transition
 
 Shape = tuple[int, ...]
 
@@ -39,6 +39,8 @@ class LinearCell(Cell):
 
     given: ClassVar[tuple[str, ...]]  # the kinds that depend on no memory, in the order of kinds
     first: ClassVar[dict[str, float]] = {}  # what carried kinds begin with that do not with zero
+    question: ClassVar[str] = ""  # the given kind that the memory is asked by; none: it has none
+    keys_last: ClassVar[bool] = False  # whether a matrix lies as values by keys: it is read as S q
 
     def __init__(self, sizes: Mapping[str, Shape]) -> None:
         """`sizes`: the shape of a state of each kind."""
@@ -111,6 +113,13 @@ class LinearCell(Cell):
     def carry_back(self, memory: str, through: Tensor, now: States, w: Weights) -> Tensor:
         shaped = through.unflatten(-1, self.sizes[memory])
         return self.transition(memory, self.wide(now), w).back(shaped).reshape(through.shape)
+
+    def matrix(self, letter: str) -> Matrix | None:
+        if not self.question or letter != self.carried[0]:  # others, as a normaliser, are vectors
+            return None
+        *heads, first, second = self.sizes[letter]
+        values, keys = (first, second) if self.keys_last else (second, first)
+        return Matrix(prod(heads), keys, values, self.keys_last)
 
     @property
     def large(self) -> frozenset[str]:
@@ -217,7 +226,7 @@ class Scan:
         self.given = {kind: self._changed(kind, values) for kind, values in given.items()}
         self.length = len(next(iter(given.values())))
         self._edited: dict[int, States] = {}
-        self._kept: States = {}  # carried kinds (T, B, ...)
+        self._kept: States = {}  # carried kinds (T, B, ...) that others follow from
 
     def _changed(self, kind: str, values: Tensor) -> Tensor:
         """Given states with those of edited timesteps in their places."""
@@ -227,8 +236,12 @@ class Scan:
         rows = [self.edits[t](kind, v) if t in self.edits else v for t, v in enumerate(flat)]
         return torch.stack(rows).view(values.shape)
 
-    def reads(self, keep: tuple[str, ...] = ()) -> Tensor:
-        """What is read at every timestep, (T, B, ...); the carried kinds of `keep` are kept."""
+    def reads(self) -> Tensor:
+        """What is read at every timestep, (T, B, ...)."""
+        return self._run()[0]
+
+    def _run(self, keep: tuple[str, ...] = ()) -> tuple[Tensor, States]:
+        """What is read at every timestep, (T, B, ...), and the carried kinds of `keep`."""
         cell, before, reads = self.cell, self.start, list[Tensor]()
         rows: dict[str, list[Tensor]] = {kind: [] for kind in keep}
         whole: States = {}
@@ -251,8 +264,8 @@ class Scan:
             reads.append(read)
             before = after
         self.last = before
-        self._kept |= whole or {kind: torch.stack(some) for kind, some in rows.items()}
-        return torch.stack(reads)
+        whole = whole or {kind: torch.stack(some) for kind, some in rows.items()}
+        return torch.stack(reads), whole
 
     @property
     def states(self) -> LazyStates:
@@ -266,8 +279,9 @@ class Scan:
         return LazyStates(order, made, {kind: partial(self._made, kind) for kind in lazy})
 
     def _made(self, kind: str) -> Tensor:
-        if kind in self.cell.carried:
-            return self.cell.flat(kind, self._carried(kind))
+        if kind in self.cell.carried:  # not kept: it may be larger than all else together
+            held = self._kept.get(kind)
+            return self.cell.flat(kind, self._run((kind,))[1][kind] if held is None else held)
         if self.edits and not self._edited:
             self.reads()
         values = self._whole(kind)
@@ -303,7 +317,7 @@ class Scan:
 
     def _carried(self, kind: str) -> Tensor:
         if kind not in self._kept:
-            self.reads(keep=(kind,))
+            self._kept |= self._run((kind,))[1]
         return self._kept[kind]
 
     def _before(self, kind: str) -> Tensor:

@@ -16,6 +16,7 @@ from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import Cell, Change, States, Weights
 from rnnlens.model.kinds import Kind, prediction
 from rnnlens.model.lazy import LazyStates
+from rnnlens.model.transition import Matrix
 
 _FEW = 4  # states that are too few for F.linear to be quick
 _HUNDREDS = range(128, 513)
@@ -184,8 +185,17 @@ class Traceable(ABC):
 
     @property
     def unprobed(self) -> dict[str, int]:
-        """The kinds that are too large for a linear probe, with how many numbers each has."""
+        """The kinds that are too large for a linear probe, with how many numbers each has; to a
+        memory that is a matrix, questions are learned instead, where their answers are not.
+        """
         return {}
+
+    @property
+    def matrices(self) -> dict[str, Matrix]:
+        """The memories that are matrices, with their shapes; known once a batch is traced."""
+        every = ((layer.ids[x], layer.cell.matrix(x)) for layer in self.recurrence
+                 for x in layer.cell.memories)  # fmt: skip
+        return {kind: matrix for kind, matrix in every if matrix is not None}
 
     @property
     def prediction(self) -> Kind:

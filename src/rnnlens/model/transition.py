@@ -1,5 +1,5 @@
 """How one timestep of a recurrence treats its memory: S = T(S₋₁) + W, where T is linear once the
-gates are known.
+gates are known; and the shape of a memory that is a matrix.
 """
 
 import math
@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+LARGEST = 4096  # numbers of a state that a linear probe is fitted to
+LARGEST_ANSWERS = 8192  # numbers of the answers to all questions together, where it is asked some
 
 
 class Transition(NamedTuple):
@@ -46,3 +49,29 @@ class Transition(NamedTuple):
         if put is None or ask is None:
             return kept
         return kept + put[..., None] * (ask[..., None] * memory).sum(-2, keepdim=True)
+
+
+class Matrix(NamedTuple):
+    """The shape of a memory that is a matrix for each head: which of its axes is asked."""
+
+    heads: int
+    keys: int
+    values: int
+    keys_last: bool  #: Whether it lies as values by keys, S q, and not as keys by values, q S.
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it has."""
+        return self.heads * self.keys * self.values
+
+    def shaped(self, states: Tensor) -> Tensor:
+        """States (..., numbers) in their own shape, (..., heads, keys, values) or, where keys come
+        last, (..., heads, values, keys).
+        """
+        own = (self.values, self.keys) if self.keys_last else (self.keys, self.values)
+        return states.unflatten(-1, (self.heads, *own))
+
+    def by_keys(self, states: Tensor) -> Tensor:
+        """States (..., numbers) as (..., heads, keys, values), whichever way they lie."""
+        shaped = self.shaped(states)
+        return shaped.transpose(-1, -2) if self.keys_last else shaped

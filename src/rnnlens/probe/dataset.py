@@ -16,13 +16,15 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
-from rnnlens.model.lazy import at_hand
+from rnnlens.model.lazy import at_hand, once
 from rnnlens.model.traceable import Readout, Trace, Traceable
 from rnnlens.probe.data import Batch, Data, Ints
+from rnnlens.probe.questions import Questions
 from rnnlens.probe.semantics import INPUT, NONE, OUTPUT, base, labels_at, of_model, shift
 
 CHUNK = 4096  # states of every kind that measuring holds at once
 _ROOM = 256 * 2**20  # bytes of states that a stream keeps, so as not to trace them again
+_ASKED = 4096  # memories that are asked at once
 _SHARE = 3  # of a GPU's free memory, a part in so many may be kept instead
 
 
@@ -64,6 +66,8 @@ class Dataset:
         self.reads_labels, self.follows, self.of_texts = reads_labels, follows, of_texts
         large = model.unprobed
         self.kinds = tuple(kind.id for kind in model.kinds if kind.id not in large)
+        #: By semantic, the questions that memories are asked: their streams have the answers.
+        self.questions: dict[str, Mapping[str, Questions]] = {}
         self._counts: dict[str, Tensor] = {}
 
     @property
@@ -83,7 +87,8 @@ class Dataset:
                 "the semantic input asks for the word that was read, and the module's labels are "
                 "not the words it reads; leave input out"
             )
-        return Stream(self, self.splits[split], semantic, size, kinds or self.kinds)
+        asked = self.questions.get(semantic, {})
+        return Stream(self, self.splits[split], semantic, size, kinds or self.kinds, asked)
 
     def answers_to(self, semantic: str) -> LabelSet:
         """The labels that a semantic asks for."""
@@ -122,10 +127,12 @@ class Stream:
     """The states of one split under one semantic."""
 
     def __init__(
-        self, dataset: Dataset, data: Data, semantic: str, size: int, kinds: Sequence[str]
-    ) -> None:
+        self, dataset: Dataset, data: Data, semantic: str, size: int, kinds: Sequence[str],
+        questions: Mapping[str, Questions],
+    ) -> None:  # fmt: skip
         self.model, self.data, self.size, self.kinds = dataset.model, data, size, tuple(kinds)
         self.answers, self.follows = dataset.answers_to(semantic), dataset.follows
+        self.questions = {kind: some.to(dataset.device) for kind, some in questions.items()}
         self.semantic, self.table = semantic, data.tables.get(base(semantic))
         self._kept: dict[bytes, Chunk] = {}  # by its pieces
         self._room = room(dataset.device)
@@ -209,8 +216,7 @@ class Stream:
         labels = self.labels(batch, lambda: trace)  # (T, B)
         device = next(iter(at_hand(trace.states).values())).device
         keep = (labels.flatten() >= 0).nonzero()[:, 0].to(device)
-        states = {kind: self._beside(kind, trace, labels) for kind in self.kinds}
-        rows = {kind: values.flatten(0, 1)[keep].float() for kind, values in states.items()}
+        rows = {kind: self._rows(kind, trace, labels, keep) for kind in self.kinds}
         present, of = _present(labels), (keep % labels.shape[1], labels.shape[1])
         words = None if batch.words is None else self.model.in_time(batch.words, lambda: trace)
         if words is not None:
@@ -223,9 +229,19 @@ class Stream:
         steps = keep // labels.shape[1]
         return Chunk(rows, self.answers.of(targets), *of, values, words, steps=steps)
 
+    def _rows(self, kind: str, trace: Trace, labels: Tensor, keep: Tensor) -> Tensor:
+        """The states of a kind that have a label, (N, H); of a memory that is asked, the answers,
+        so that no more than one memory is held at once.
+        """
+        states = self._beside(kind, trace, labels).flatten(0, 1)
+        asked = self.questions.get(kind)
+        if asked is None:
+            return states[keep].float()
+        return torch.cat([asked(states[some].float()) for some in keep.split(_ASKED)])
+
     def _beside(self, kind: str, trace: Trace, labels: Tensor) -> Tensor:
         """The states (T, B, H) of a kind, checked to be as many as the labels."""
-        values = trace.prediction if kind == PREDICTION else trace.states[kind]
+        values = trace.prediction if kind == PREDICTION else once(trace.states, kind)
         if kind == PREDICTION and len(values) == 1 < len(labels):  # one for a whole sequence
             values = values.expand(len(labels), -1, -1)
         if values.shape[:2] != labels.shape:

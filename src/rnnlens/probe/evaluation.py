@@ -256,6 +256,7 @@ def probe_scores(
     `advance` is told the number of states after each chunk.
     """
     others = dataset.splits["test"].others
+    dataset.questions |= {name: stack.questions for name, stack in probes.stacks.items()}
     for semantic in probes.semantics:
         if not of_model(semantic) and base(semantic) not in others:
             continue  # this data does not tell

@@ -19,6 +19,8 @@ from rnnlens.probe.moments import Moments
 from rnnlens.probe.probes import Stack
 
 ALIGN = 64
+_MANY_ROWS = 8  # for each column
+_NOTHING = 1e-7  # of the largest singular value
 _ALIGN_ON_CPU = 16  # columns, so that rows of weights begin at aligned addresses
 
 
@@ -72,8 +74,12 @@ class Family(ABC):
         return self.gradient_(self.stack.logits(k, x), labels, self.label_count, 0.0)
 
     @abstractmethod
-    def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
-        """Add to the gradients; return each state's negative log-likelihood."""
+    def learn(
+        self, k: int, x: Tensor, labels: Tensor, scale: float, back: Tensor | None = None
+    ) -> Tensor:
+        """Add to the gradients; return each state's negative log-likelihood. Into `back`, where it
+        is given, goes the gradient by the prepared states, (N, columns).
+        """
 
     def result(self, weights: dict[str, Tensor]) -> Stack:
         """The probes with these weights, without the rows that pad the labels."""
@@ -133,10 +139,14 @@ class Linear(Family):
         width = len(self.moments.mean(self.kinds[k]))
         weights["map"][k, : self.label_count, width] = log_prior.float()
 
-    def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
+    def learn(
+        self, k: int, x: Tensor, labels: Tensor, scale: float, back: Tensor | None = None
+    ) -> Tensor:
         logits = self.stack.logits(k, x)
         nll = self.gradient_(logits, labels, self.label_count, scale)
         self.gradients["map"][k].addmm_(logits.T, x)
+        if back is not None:
+            torch.mm(logits, self.working["map"][k], out=back)
         return nll
 
 
@@ -183,8 +193,8 @@ class Shared(Family):
             readout = Readout(readout.kind, read, bias)
         mean = self.moments.mean(self.moments.last)
         root = _root(self.moments.covariance(self.moments.last))
-        u, s, v = torch.linalg.svd(readout.weight.double() @ root, full_matrices=False)
-        rank = min(self.rank, len(s))
+        u, s, v = _singular(readout.weight.double() @ root)
+        rank = min(self.rank, int((s > 0).sum()))
         labels[: self.label_count, :rank] = (u[:, :rank] * s[:rank].sqrt()).float()
         bias = readout.bias.double() + readout.weight.double() @ mean
         labels[: self.label_count, self.biases] = bias[:, None].float()
@@ -198,12 +208,17 @@ class Shared(Family):
         weights["map"][k, : self.rank] = 0
         weights["labels"][: self.label_count, self.rank + k] = log_prior.float()
 
-    def learn(self, k: int, x: Tensor, labels: Tensor, scale: float) -> Tensor:
+    def learn(
+        self, k: int, x: Tensor, labels: Tensor, scale: float, back: Tensor | None = None
+    ) -> Tensor:
         z = x @ self.working["map"][k].T
         logits = z @ self.working["labels"].T
         nll = self.gradient_(logits, labels, self.label_count, scale)
         self.gradients["labels"].addmm_(logits.T, z)
-        self.gradients["map"][k].addmm_((logits @ self.working["labels"]).T, x)
+        narrow = logits @ self.working["labels"]
+        self.gradients["map"][k].addmm_(narrow.T, x)
+        if back is not None:
+            torch.mm(narrow, self.working["map"][k], out=back)
         self.gradients["map"][k, self.rank :] = 0
         return nll
 
@@ -212,6 +227,21 @@ class Shared(Family):
         if better.any():
             for name, weight in self.weights.items():
                 best[name].copy_(weight)
+
+
+def _singular(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The singular values of a matrix, the largest first, and its vectors as (rows, R), (R, columns).
+
+    Of many more rows than columns, such as those of all labels, by its square: that is as large as
+    the columns alone.
+    """
+    if len(matrix) < _MANY_ROWS * matrix.shape[1]:
+        u, s, v = torch.linalg.svd(matrix, full_matrices=False)
+        return u, s, v
+    values, vectors = torch.linalg.eigh(matrix.T @ matrix)
+    s, v = values.flip(0).clamp_min(0).sqrt(), vectors.flip(1)
+    s = torch.where(s > _NOTHING * s[0], s, torch.zeros_like(s))  # the rest is rounding
+    return matrix @ (v / s.clamp_min(torch.finfo(s.dtype).tiny)), s, v.T
 
 
 def _root(matrix: Tensor) -> Tensor:

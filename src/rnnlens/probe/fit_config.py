@@ -15,6 +15,10 @@ class FitConfig(Options):
 
     probe: str = option("linear", "linear (the paper's) or shared")
     semantic: str = option("output", "output, input, tag, output+N, output-N; comma between")
+    questions: int = option(
+        0, "asked of each head of a matrix memory; 0: 4, where it has over 4,096 numbers",
+        least=0, most=64,
+    )  # fmt: skip
     rank: int = option(128, "of the shared label matrix", least=1, most=65536)
     epochs: int = option(
         -1, "passes over the states, at most; -1: 4, where they are few 3 to 60",

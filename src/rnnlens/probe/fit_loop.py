@@ -80,6 +80,7 @@ def fit_probes(
         config.probe, dataset.kinds, names, dataset.label_count, done, answers,
         any_size=not observer.saves,
     )  # fmt: skip
+    dataset.questions |= {name: stack.questions for name, stack in probes.stacks.items()}
     return replace(probes, widths=widths_of(probes, dataset))
 
 
@@ -100,6 +101,7 @@ def _state(fitter: Fitter) -> dict[str, Tensor]:
         "first": fitter.first,
         "second": fitter.second,
         "best": fitter.best,
+        "questions": {kind: asked.weight for kind, asked in fitter.questions.items()},
     }
     named = {f"{part}:{name}": t for part, some in parts.items() for name, t in some.items()}
     return named | {"nll": fitter.nll}

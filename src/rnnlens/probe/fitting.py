@@ -1,8 +1,8 @@
 """Fitting probes: a closed-form start, then softmax regression over streamed states."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from rnnlens.base.progress import Progress
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
+from rnnlens.probe.asking import asked_kinds, learned_questions
 from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.fit_config import FitConfig as FitConfig  # noqa: PLC0414
@@ -26,9 +27,12 @@ from rnnlens.probe.measures import prior_nll
 from rnnlens.probe.moments import Moments, Spread, measure
 from rnnlens.probe.probes import Stack
 from rnnlens.probe.probes_file import Bounds
+from rnnlens.probe.questions import Questions
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
+_SHARE_OF_FREE = 6  # of a GPU's free memory, what the answers of a chunk may take is a part in so many
+_AT_ONCE = {"cuda": (20480, 2**30), "cpu": (256, 2**24)}  # states, and logits of them, at most
 _STEPS = 64  # that an epoch has at least
 _FEW_STEPS, _SMALL = 16, 256  # that it has instead where steps would have fewer states than _SMALL
 _BATCH = {"linear": 8192, "shared": 2048}
@@ -107,10 +111,16 @@ class Fitter:
         self.config, self.device = config, dataset.device
         self.semantic, self.processes = semantic, processes or Processes()
         is_cuda = self.device.type == "cuda"
-        size = _CHUNK_ON_CUDA if is_cuda else CHUNK
+        self.answers = dataset.answers_to(semantic)
+        from_readout = config.closed_form and semantic == "output"
+        readout = dataset.classifier if from_readout else None
+        self.questions = self._questions(dataset, readout)
+        dataset.questions[semantic] = self.questions
+        size = self._chunk(dataset)
         self.train = dataset.stream("train", semantic, size)
         self.valid = dataset.stream("valid", semantic, size)
-        self.at_once = 20480 if is_cuda else 256  # states whose logits are held
+        #: States whose logits are held: fewer the more labels there are, so that memory is bounded.
+        self.at_once = at_once(len(self.answers), self.device)
         self.kinds, self.pairs = self.train.kinds, self.train.pairs
         # The same chunks in every epoch, in another order: what is kept of them serves all epochs.
         self.drawn = self.train.plan(self._seed(-1))
@@ -118,9 +128,6 @@ class Fitter:
             raise RnnlensError(
                 f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
             )
-        self.answers = dataset.answers_to(semantic)
-        from_readout = config.closed_form and semantic == "output"
-        readout = dataset.classifier if from_readout else None
         self.progress = FitProgress()
         last = readout.kind if readout else self.kinds[-1]
         moments = self._moments(last)
@@ -130,8 +137,9 @@ class Fitter:
         self.epochs, self.rate = self.recipe.epochs, self.recipe.rate
         self.counts = dataset.note_counts(semantic, moments.label_counts)
         self.log_prior = self.answers.prior(self.counts).cpu()  # (V,) what the frequencies say
-        self.spreads = {kind: Spread.of(moments.covariance(kind)) for kind in self.kinds}
-        self.family = self._family(moments, readout)
+        whole = [kind for kind in self.kinds if kind not in self.questions]
+        self.spreads = {kind: Spread.of(moments.covariance(kind)) for kind in whole}
+        self.family = self._family(moments, self.kinds, readout, self.log_prior)
         # Shared probes add to one gradient of labels, and a GPU has threads enough.
         self.in_threads = (
             isinstance(self.family, Linear)
@@ -146,17 +154,39 @@ class Fitter:
         self._prior_nll: float | None = None  # of validation data, by the frequencies alone
         self.seen = 0  # states of this epoch, in this process
 
-    def _family(self, moments: Moments, readout: Readout | None) -> Family:
-        """The probes as they are before the first step."""
+    def _questions(self, dataset: Dataset, readout: Readout | None) -> dict[str, Questions]:
+        """What memories that are matrices are asked; the same in every process."""
+        counts = asked_kinds(dataset, self.config.questions)
+        found = learned_questions(
+            dataset, self.semantic, counts, readout, self._family, self.config.seed
+        )
+        if self.processes.count > 1:
+            self.processes.sum([asked.weight for asked in found.values()])
+            for asked in found.values():
+                asked.weight.div_(self.processes.count)
+        return found
+
+    def _chunk(self, dataset: Dataset) -> int:
+        """How many states of every kind are held at once: on a GPU many, unless they are wide."""
+        if self.device.type != "cuda":
+            return CHUNK
+        answers = sum(asked.width for asked in self.questions.values())
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return min(_CHUNK_ON_CUDA, max(CHUNK, free // (_SHARE_OF_FREE * 4 * max(1, answers))))
+
+    def _family(
+        self, moments: Moments, kinds: Sequence[str], readout: Readout | None, log_prior: Tensor
+    ) -> Family:
+        """The probes of some kinds as they are before the first step."""
         answers = self.answers
         if self.config.probe == "linear":
-            family: Family = Linear(moments, self.kinds, answers, self.device)
+            family: Family = Linear(moments, kinds, answers, self.device)
         else:
             rank = min(self.config.rank, len(answers))
-            family = Shared(moments, self.kinds, answers, self.device, rank)
-        family.start(readout, self.log_prior.to(self.device))
+            family = Shared(moments, kinds, answers, self.device, rank)
+        family.start(readout, log_prior.to(self.device))
         if readout and not all(torch.isfinite(w).all() for w in family.weights.values()):
-            return self._family(moments, None)  # states too large to take a closed form of
+            return self._family(moments, kinds, None, log_prior)  # too large for a closed form
         return family
 
     def _moments(self, last: str) -> Moments:
@@ -339,4 +369,13 @@ class Fitter:
         for k, best in enumerate(self.progress.best):
             if best >= prior - _ROUNDING:
                 self.family.silence(k, self.best, self.log_prior)
-        return self.family.result(self.best).to(torch.device("cpu"))
+        found = replace(self.family.result(self.best), questions=self.questions)
+        return found.to(torch.device("cpu"))
+
+
+def at_once(labels: int, device: torch.device) -> int:
+    """How many states' logits are computed together: of more labels fewer, so that what they take
+    of memory does not grow with the labels.
+    """
+    most, room = _AT_ONCE["cuda" if device.type == "cuda" else "cpu"]
+    return max(ALIGN, min(most, room // max(1, labels) // ALIGN * ALIGN))

@@ -14,6 +14,7 @@ from rnnlens.labels.sets import LabelSet
 from rnnlens.model.traceable import product
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes_file import Bounds
+from rnnlens.probe.questions import Questions, question_names, questions_in
 from rnnlens.probe.semantics import base, of_model
 
 _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at aligned addresses
@@ -42,9 +43,13 @@ class Stack:
     map: Tensor  # (K, inner, columns), where inner are the labels or, shared, rank + K
     labels: Tensor | None = None  # (V, inner) of shared probes
     rank: int = 0  # of shared probes
+    questions: Mapping[str, Questions] = field(default_factory=dict)  # to kinds that are matrices
 
     def prepare(self, k: int, states: Tensor) -> Tensor:
-        """States (N, H) of the k-th kind as the maps take them, (N, columns)."""
+        """States (N, H) of the k-th kind as the maps take them, (N, columns); of a memory that is
+        asked questions, its states or their answers.
+        """
+        states = self._answers(k, states)
         width, columns = self._width(k, states), self.map.shape[2]
         x = torch.zeros(len(states), columns, dtype=self.map.dtype, device=self.map.device)
         x[:, :width] = (states - self.mean[k, :width]) / self.scale[k, :width]
@@ -110,7 +115,7 @@ class Stack:
         sizes, (N,).
         """
         there = [k for k, kind in enumerate(self.kinds) if kind in states]
-        every = [states[self.kinds[k]] for k in there]
+        every = [self._answers(k, states[self.kinds[k]]) for k in there]
         counts = [len(some) for some in every]
         precise = reduce(torch.promote_types, {some.dtype for some in every}, self.map.dtype)
         x = self.map.new_zeros(len(every), max(counts), self.map.shape[2], dtype=precise)
@@ -124,6 +129,14 @@ class Stack:
         narrow = [x[at, : counts[at]] @ self.map[k].T for at, k in enumerate(there)]
         return torch.cat(narrow), torch.cat([s[:n] for s, n in zip(sizes, counts, strict=True)])
 
+    def _answers(self, k: int, states: Tensor) -> Tensor:
+        """What the probe of the k-th kind reads of states: of a memory the answers, which may have
+        been given already.
+        """
+        asked = self.questions.get(self.kinds[k])
+        whole = asked is not None and states.shape[-1] == asked.matrix.numbers
+        return asked(states) if whole and asked else states
+
     def _width(self, k: int, states: Tensor) -> int:
         """The width of the k-th kind; an error where these states have another."""
         if states.shape[-1] != self.widths[k]:
@@ -136,9 +149,9 @@ class Stack:
     def to(self, device: torch.device) -> "Stack":
         """A copy on a device."""
         moved = {name: getattr(self, name).to(device) for name in ("mean", "scale", "map")}
-        return replace(
-            self, **moved, labels=None if self.labels is None else self.labels.to(device)
-        )
+        questions = {kind: asked.to(device) for kind, asked in self.questions.items()}
+        labels = None if self.labels is None else self.labels.to(device)
+        return replace(self, **moved, labels=labels, questions=questions)
 
     def tensors(self, semantic: str) -> dict[str, Tensor]:
         """All tensors by their names in a file."""
@@ -154,6 +167,8 @@ class Stack:
             named[f"{at}/mean"], named[f"{at}/scale"] = self.mean[k, :width], self.scale[k, :width]
             if self.labels is not None:
                 named[f"{at}/label_bias"] = self.labels[:, self.rank + k]
+            if kind in self.questions:
+                named |= self.questions[kind].named(at)
         return {name: t.contiguous() for name, t in named.items()}
 
     @classmethod
@@ -175,11 +190,14 @@ class Stack:
                 map_[k, rows + k, width] = 1
             if f"{at}/mean" in tensors:
                 mean[k, :width], scale[k, :width] = tensors[f"{at}/mean"], tensors[f"{at}/scale"]
+        named = zip(kinds, widths, strict=True)
+        asked = {kind: questions_in(tensors, f"{semantic}/{kind}", width) for kind, width in named}
+        questions = {kind: some for kind, some in asked.items() if some is not None}
         if shared is None:
-            return cls(tuple(kinds), widths, mean, scale, map_)
+            return cls(tuple(kinds), widths, mean, scale, map_, questions=questions)
         biases = torch.stack([tensors[f"{semantic}/{kind}/label_bias"] for kind in kinds], 1)
         labels = torch.cat([shared.float(), biases.float()], 1)
-        return cls(tuple(kinds), widths, mean, scale, map_, labels, rows)
+        return cls(tuple(kinds), widths, mean, scale, map_, labels, rows, questions)
 
 
 def _size(x: Tensor, width: "Tensor | int") -> Tensor:
@@ -262,7 +280,9 @@ class Probes:
         rows = stack.rows(k, list(labels)).double()  # (N, columns)
         width = stack.widths[k]
         weights = rows[:, :width] / stack.scale[k, :width]
-        return weights, rows[:, width] - weights @ stack.mean[k, :width].double()
+        constants = rows[:, width] - weights @ stack.mean[k, :width].double()
+        asked = stack.questions.get(kind)
+        return asked.lifted(weights) if asked else weights, constants
 
     def without(self, label: int, kinds: Collection[str]) -> "Probes":
         """A copy in which some kinds never say a label of the model."""
@@ -380,8 +400,9 @@ def check_layouts(layouts: Layouts, probes: tuple[str, Sequence[str], Mapping[st
         wanted |= _shapes(layouts, family, kinds, semantic, label_count)
     if any(name.startswith("spread/") for name in layouts):  # older files have none
         for kind in kinds:
-            weight = f"{next(iter(semantics))}/{kind}/weight"
-            wanted |= Spread.shapes(kind, _columns(layouts, weight))
+            at = f"{next(iter(semantics))}/{kind}"
+            if not any(name in layouts for name in question_names(at)):  # whose answers have none
+                wanted |= Spread.shapes(kind, _columns(layouts, f"{at}/weight"))
     if strange := sorted(layouts.keys() ^ wanted.keys()):
         raise ValueError(f"the tensor {strange[0]} is missing or too many")
     for name, shape in wanted.items():
@@ -410,7 +431,20 @@ def _shapes(
             wanted |= {f"{at}/mean": (width,), f"{at}/scale": (width,)}
         if family == "shared":
             wanted[f"{at}/label_bias"] = (label_count,)
+        wanted |= _questions(layouts, at, width)
     return wanted
+
+
+def _questions(layouts: Layouts, at: str, width: int) -> dict[str, tuple[int, ...]]:
+    """The shape of a kind's questions, of which a file has none or one sort."""
+    found = [name for name in question_names(at) if name in layouts]
+    if not found:
+        return {}
+    shape = layouts[found[0]].shape
+    sound = len(found) == 1 and len(shape) == 3 and min(shape) > 0 and max(shape) <= _WIDEST
+    if not sound or width % (shape[0] * shape[2]) or width // shape[2] * shape[1] > _WIDEST * 16:
+        raise ValueError(f"{found[0]} are no questions")
+    return {found[0]: shape}
 
 
 def _columns(layouts: Layouts, name: str) -> int:

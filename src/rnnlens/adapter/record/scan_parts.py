@@ -26,7 +26,7 @@ from rnnlens.adapter.recurrence import Recurrence, call_of, layers_of, names_in
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change
 from rnnlens.model.kinds import INPUT
-from rnnlens.model.lazy import LazyStates, at_hand, joined
+from rnnlens.model.lazy import LazyStates, at_hand, joined, once
 from rnnlens.model.linear import Scan
 
 _PACKED = ("cu_seqlens", "seq_idx")  # where each of several packed texts begins
@@ -412,7 +412,7 @@ class ScanPart(Part):
         x = input_of(Layer(self.module, self.called, self.module.forward, args, kwargs))
         cell, lazy = scan.cell, scan.states
         made = at_hand(lazy) | {cell.output.id: cell.flat(cell.output.id, reads.float())}
-        makes = {kind: partial(lazy.__getitem__, kind) for kind in lazy if kind not in made}
+        makes = {kind: partial(once, lazy, kind) for kind in lazy if kind not in made}
         states = LazyStates(lazy, made, makes)
         names = {kind: local(kind, 1, reverse=False) for kind in states}
         own = {INPUT: (x.transpose(0, 1) if self.scan.batch_first else x).clone()}

@@ -47,6 +47,8 @@ class S6(LinearCell):
     """
 
     name = "s6"
+    question = "C"
+    keys_last = True
     carried = ("S",)
     given = ("d", "u", "B", "C")
     kinds = (
@@ -116,6 +118,8 @@ class SSD(LinearCell):
     """
 
     name = "ssd"
+    question = "C"
+    keys_last = True
     carried = ("S",)
     given = ("d", "u", "B", "C")
     kinds = (
@@ -175,6 +179,7 @@ class LinearAttention(LinearCell):
     """
 
     name = "linear attention"
+    question = "q"
     carried = ("S",)
     given: ClassVar[tuple[str, ...]] = ("q", "K", "v", "a")
     kinds: ClassVar[tuple[Kind, ...]] = (
@@ -405,6 +410,7 @@ class MLSTM(LinearCell):
     """
 
     name = "mlstm"
+    question = "q"
     carried = ("S", "n", "m")
     given = ("q", "K", "v", "i", "f")
     kinds = (

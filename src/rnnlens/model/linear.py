@@ -24,6 +24,7 @@ from rnnlens.model.lazy import LazyStates
 from rnnlens.model.transition import Matrix, Transition
 
 Shape = tuple[int, ...]
+_TOGETHER = 16  # timesteps whose decay and write are computed at once
 
 
 class Given(NamedTuple):
@@ -281,7 +282,7 @@ class Scan:
     def _made(self, kind: str) -> Tensor:
         if kind in self.cell.carried:  # not kept: it may be larger than all else together
             held = self._kept.get(kind)
-            return self.cell.flat(kind, self._run((kind,))[1][kind] if held is None else held)
+            return self.cell.flat(kind, self._memory(kind) if held is None else held)
         if self.edits and not self._edited:
             self.reads()
         values = self._whole(kind)
@@ -317,8 +318,30 @@ class Scan:
 
     def _carried(self, kind: str) -> Tensor:
         if kind not in self._kept:
-            self._kept |= self._run((kind,))[1]
+            self._kept[kind] = self._memory(kind)
         return self._kept[kind]
+
+    def _memory(self, kind: str) -> Tensor:
+        """A carried kind after every timestep. Where nothing else is carried and nothing is erased,
+        what is done to it is computed for many timesteps together, and one by one only that.
+        """
+        cell = self.cell
+        if self.edits or torch.is_grad_enabled() or cell.carried != (kind,):
+            return self._run((kind,))[1][kind]
+        before, whole = self.start[kind], None
+        for first in range(0, self.length, _TOGETHER):
+            checkpoint()
+            now = {one: values[first : first + _TOGETHER] for one, values in self.given.items()}
+            now |= cell.gates(now, {}, self.w)
+            change, written = cell.transition(kind, now, self.w), cell.write(kind, now, self.w)
+            if change.put is not None:
+                return self._run((kind,))[1][kind]
+            if whole is None:
+                whole = written.new_empty(self.length, *before.shape)
+            for t in range(len(written)):
+                torch.mul(change.decay[t], before, out=whole[first + t])
+                before = whole[first + t].add_(written[t])
+        return self._run((kind,))[1][kind] if whole is None else whole
 
     def _before(self, kind: str) -> Tensor:
         """A carried kind before every timestep."""

@@ -23,7 +23,7 @@ from rnnlens.probe.questions import Questions, how_many
 
 SAMPLE = 16_384  # states that questions are learned from, at most
 _LEAST = 512  # states, however large memories are
-_ROOM = {"cpu": 2**29, "cuda": 2**35}  # bytes of memories that are held for it, about
+_ROOM = {"cpu": 2**29, "cuda": 2**34}  # bytes of memories that are held for it, about
 _CHUNKS = 8  # of a sample, one of which tells whether questions got better
 _EPOCHS, _BATCH = 3, 256
 _RATE, _QUESTION_RATE = 1e-3, 3e-3
@@ -71,7 +71,7 @@ def _sample(
     most = max(_LEAST, min(SAMPLE, _ROOM[dataset.device.type] // size))
     if readout and readout.kind not in kinds:
         kinds = [*kinds, readout.kind]
-    stream = dataset.stream("train", semantic, most // _CHUNKS, kinds)
+    stream = dataset.stream("train", semantic, most // _CHUNKS, kinds, most // _CHUNKS)
     chunks, count = list[Chunk](), 0
     for chunk in stream.chunks((seed, 0)):
         chunks += [chunk] if len(chunk.labels) else []

@@ -76,10 +76,11 @@ class Dataset:
         return self.model.device
 
     def stream(
-        self, split: str, semantic: str, size: int = CHUNK, kinds: Sequence[str] | None = None
-    ) -> "Stream":
+        self, split: str, semantic: str, size: int = CHUNK, kinds: Sequence[str] | None = None,
+        most: int | None = None,
+    ) -> "Stream":  # fmt: skip
         """The states of a split, about `size` at once, with the labels of a semantic; of all kinds
-        unless `kinds` names some.
+        unless `kinds` names some. Of a batch, `most` states at most, spread over it evenly.
         """
         self.answers_to(semantic)
         if semantic == INPUT and not self.reads_labels:
@@ -88,7 +89,7 @@ class Dataset:
                 "not the words it reads; leave input out"
             )
         asked = self.questions.get(semantic, {})
-        return Stream(self, self.splits[split], semantic, size, kinds or self.kinds, asked)
+        return Stream(self, self.splits[split], semantic, size, kinds or self.kinds, asked, most)
 
     def answers_to(self, semantic: str) -> LabelSet:
         """The labels that a semantic asks for."""
@@ -128,14 +129,15 @@ class Stream:
 
     def __init__(
         self, dataset: Dataset, data: Data, semantic: str, size: int, kinds: Sequence[str],
-        questions: Mapping[str, Questions],
+        questions: Mapping[str, Questions], most: int | None = None,
     ) -> None:  # fmt: skip
         self.model, self.data, self.size, self.kinds = dataset.model, data, size, tuple(kinds)
         self.answers, self.follows = dataset.answers_to(semantic), dataset.follows
         self.questions = {kind: some.to(dataset.device) for kind, some in questions.items()}
+        self.most = most
         self.semantic, self.table = semantic, data.tables.get(base(semantic))
         self._kept: dict[bytes, Chunk] = {}  # by its pieces
-        self._room = room(dataset.device)
+        self._room = room(dataset.device, _SHARE * 2 if questions else _SHARE)
 
     @property
     def pairs(self) -> int:
@@ -175,7 +177,7 @@ class Stream:
     def _read(self, chosen: Ints) -> Chunk:
         """What `chunk` gives, traced anew."""
         parts = [self._traced(batch) for batch in self.data.batches(chosen, self.model.device)]
-        states = {kind: torch.cat([part.states[kind] for part in parts]) for kind in self.kinds}
+        states = {kind: _joined([part.states[kind] for part in parts]) for kind in self.kinds}
         finite = torch.stack([torch.isfinite(v).all() for v in states.values()])
         if not finite.all():  # one question for all kinds, since each makes the CPU wait for a GPU
             kind = self.kinds[int(finite.int().argmin())]
@@ -216,6 +218,11 @@ class Stream:
         labels = self.labels(batch, lambda: trace)  # (T, B)
         device = next(iter(at_hand(trace.states).values())).device
         keep = (labels.flatten() >= 0).nonzero()[:, 0].to(device)
+        if self.most and len(keep) > self.most:
+            keep = keep[torch.arange(self.most, device=device) * len(keep) // self.most]
+            kept = torch.full_like(labels.flatten(), NONE)
+            kept[keep.to(labels.device)] = labels.flatten()[keep.to(labels.device)]
+            labels = kept.view_as(labels)
         rows = {kind: self._rows(kind, trace, labels, keep) for kind in self.kinds}
         present, of = _present(labels), (keep % labels.shape[1], labels.shape[1])
         words = None if batch.words is None else self.model.in_time(batch.words, lambda: trace)
@@ -301,12 +308,17 @@ class Stream:
         return labels_at(targets, places)
 
 
-def room(device: torch.device) -> int:
-    """How many bytes of states a stream may keep."""
+def room(device: torch.device, share: int = _SHARE) -> int:
+    """How many bytes of states a stream may keep: of a GPU's free memory a part in so many."""
     if device.type != "cuda":
         return _ROOM
     free, _ = torch.cuda.mem_get_info(device)
-    return max(_ROOM, int(free) // _SHARE)
+    return max(_ROOM, int(free) // share)
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """Several tensors one after the other; a single one is not copied."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts))
 
 
 def _present(labels: Tensor) -> Tensor:

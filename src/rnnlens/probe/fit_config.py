@@ -1,19 +1,23 @@
 """How probes are fitted; read without torch, for the flags of a command."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import Options, option
 from rnnlens.probe.semantics import parse
 
 FAMILIES = ("linear", "shared")
+AUTO = "auto"
+MANY_LABELS = 32_768  # from which on probes share a label matrix, unless somebody says otherwise
 
 
 @dataclass(frozen=True)
 class FitConfig(Options):
     """How probes are fitted; the defaults were chosen by measuring (docs/results.md)."""
 
-    probe: str = option("linear", "linear (the paper's) or shared")
+    probe: str = option(
+        AUTO, "linear (the paper's) or shared; auto: linear, shared from 32,768 labels on"
+    )
     semantic: str = option("output", "output, input, tag, output+N, output-N; comma between")
     questions: int = option(
         0, "asked of each head of a matrix memory; 0: 4, where it has over 4,096 numbers",
@@ -45,6 +49,11 @@ class FitConfig(Options):
     def check(self) -> None:
         """Refuse values that cannot work."""
         super().check()
-        if self.probe not in FAMILIES:
+        if self.probe not in (*FAMILIES, AUTO):
             raise RnnlensError(f"no probe is called {self.probe!r}; choose {' or '.join(FAMILIES)}")
         parse(self.semantic)
+
+    def settled(self, labels: int) -> "FitConfig":
+        """With a family of probes, for a model of so many labels."""
+        chosen = "shared" if labels >= MANY_LABELS else "linear"
+        return replace(self, probe=chosen) if self.probe == AUTO else self

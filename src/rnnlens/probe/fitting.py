@@ -13,10 +13,11 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Strict
-from rnnlens.base.progress import Progress
+from rnnlens.base.progress import Progress, to_stderr
 from rnnlens.base.threads import one_thread, pool
 from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
+from rnnlens.model.transition import LARGEST
 from rnnlens.probe.asking import asked_kinds, learned_questions
 from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
@@ -25,13 +26,14 @@ from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.limits import Sizes
 from rnnlens.probe.measures import prior_nll
 from rnnlens.probe.moments import Moments, Spread, measure
+from rnnlens.probe.needs import Needs
 from rnnlens.probe.probes import Stack
 from rnnlens.probe.probes_file import Bounds
 from rnnlens.probe.questions import Questions
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
-_SHARE_OF_FREE = 6  # of a GPU's free memory, what the answers of a chunk may take is a part in so many
+_SHARE_OF_FREE = 16  # of a GPU's free memory, the part that answers of a chunk may take
 _AT_ONCE = {"cuda": (20480, 2**30), "cpu": (256, 2**24)}  # states, and logits of them, at most
 _STEPS = 64  # that an epoch has at least
 _FEW_STEPS, _SMALL = 16, 256  # that it has instead where steps would have fewer states than _SMALL
@@ -64,6 +66,7 @@ class Recipe:
         """
         # Small data still gets enough steps to move.
         few = min(_SMALL, pairs // _FEW_STEPS)
+        config = config.settled(0)
         most = config.batch or _BATCH[config.probe]
         batch = min(most, max(64, few, pairs // _STEPS) // 64 * 64)
         enough = _ENOUGH_FROM_PRIOR if from_prior else _ENOUGH
@@ -108,6 +111,7 @@ class Fitter:
         processes: Processes | None = None,
     ) -> None:
         config.check()
+        config = config.settled(dataset.label_count)
         self.config, self.device = config, dataset.device
         self.semantic, self.processes = semantic, processes or Processes()
         is_cuda = self.device.type == "cuda"
@@ -129,10 +133,12 @@ class Fitter:
                 f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
             )
         self.progress = FitProgress()
+        self._check_memory()
         last = readout.kind if readout else self.kinds[-1]
         moments = self._moments(last)
         moments.standardise = config.standardise
         widest = max(len(moments.mean(kind)) for kind in self.kinds)
+        self.wide = widest > LARGEST  # then all kinds as probes take them would be too much at once
         self.recipe = Recipe.of(config, self.pairs, widest, from_prior=readout is None)
         self.epochs, self.rate = self.recipe.epochs, self.recipe.rate
         self.counts = dataset.note_counts(semantic, moments.label_counts)
@@ -165,6 +171,14 @@ class Fitter:
             for asked in found.values():
                 asked.weight.div_(self.processes.count)
         return found
+
+    def _check_memory(self) -> None:
+        """Say what the fit takes of memory where that is much; refuse what the machine has not."""
+        first = self.train.chunk(self.drawn[0]).states
+        widths = [first[kind].shape[1] for kind in self.kinds]
+        needs = Needs.of(self.config, widths, len(self.answers), self.train.size, self.at_once)
+        if said := needs.checked(self.device, asked=bool(self.questions)):
+            to_stderr(f"{self.semantic}: {said}")
 
     def _chunk(self, dataset: Dataset) -> int:
         """How many states of every kind are held at once: on a GPU many, unless they are wide."""
@@ -253,8 +267,9 @@ class Fitter:
         chunk = self.train.chunk(chosen)
         if not len(chunk.labels):
             return  # sequences too short for the semantic
-        prepare = self.family.stack.prepare
-        x = [prepare(k, chunk.states.pop(kind)) for k, kind in enumerate(self.kinds)]
+        x = [chunk.states.pop(kind) for kind in self.kinds]
+        if not self.wide:
+            x = [self.family.stack.prepare(k, states) for k, states in enumerate(x)]
         seed = hash((*self._seed(self.progress.epoch), number)) % 2**62
         order = torch.randperm(len(chunk.labels), generator=torch.Generator().manual_seed(seed))
         # Parts of about equal size: a remainder of a few states would be a step like any other.
@@ -271,7 +286,9 @@ class Fitter:
     def _gradient(
         self, x: list[Tensor], piece: Tensor, labels: Tensor, scale: float, k: int
     ) -> Tensor:
-        return self.family.learn(k, self._aligned(x[k][piece]), labels, scale)
+        some = x[k][piece]
+        prepared = self.family.stack.prepare(k, some) if self.wide else some
+        return self.family.learn(k, self._aligned(prepared), labels, scale)
 
     def _each(self, work: Callable[[int], Result]) -> list[Result]:
         """What `work` gives for each kind, on threads of our own where that is worth it.

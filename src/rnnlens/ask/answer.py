@@ -10,6 +10,7 @@ from typing import Any, Literal
 from rnnlens.ask import corpus_questions as corpus
 from rnnlens.ask import json_types as answers
 from rnnlens.ask import runs
+from rnnlens.ask.asked import MemoryQuestion, MemoryTold, memory_told
 from rnnlens.ask.continuation import Continued, ContinueQuestion, continued
 from rnnlens.ask.figures import Figure, FigureQuestion, figure_steps
 from rnnlens.ask.follow import Followed, FollowQuestion, follow_steps
@@ -64,6 +65,7 @@ TABLE: Table = MappingProxyType(
         "turns": Entry(TurnsQuestion, Turns, turn_steps, "rows"),
         "divergence": Entry(DivergenceQuestion, answers.Divergences, divergence),
         "written": Entry(WrittenQuestion, Written, written),
+        "memory": Entry(MemoryQuestion, MemoryTold, memory_told),
         "continue": Entry(ContinueQuestion, Continued, continued),
         "figure": Entry(FigureQuestion, Figure, figure_steps, "last"),
         "corpus": Entry(corpus.CorpusQuestion, found.Corpus, corpus.corpus, of_corpus=True),

@@ -7,6 +7,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnlens.ask.asked import Answer, MemoryTold, told_of
 from rnnlens.ask.questions import names
 from rnnlens.ask.stand_ins import DRAWS
 from rnnlens.ask.state_pairs import state_divergence
@@ -169,6 +170,28 @@ class State:
         lives: NDArray[np.float32] = Transition(decay).half_life.numpy()
         return lives
 
+    def memory(self) -> MemoryTold:
+        """Of a memory, what needs no probe: its norm, the effective rank of a matrix, and how long
+        it lasts.
+
+        >>> import rnnlens
+        >>> grid = rnnlens.load("english-news")("we stand in solidarity")
+        >>> grid["c2"][3].memory().rank  # it is no matrix
+        ()
+        """
+        return told_of(self.reading, self.column, self.step)
+
+    def asked(self, word: str) -> Answer:
+        """Of a memory that is a matrix, what it would answer if `word` came next.
+
+        The text up to this word is read with `word` behind it, and the layer's question is taken
+        from there; the memory is as it is here, before `word` makes it decay and writes to it. What
+        is read so is told by the probe of the layer's read.
+        """
+        found = told_of(self.reading, self.column, self.step, word).asked
+        assert found is not None  # noqa: S101 - of a word there is an answer, or an error
+        return found
+
     def written_by(
         self,
         *labels: str,
@@ -278,6 +301,10 @@ class States(Sequence[State]):
     def rank(self, label: str) -> list[int]:
         """The rank of one label at every timestep."""
         return [state.rank(label) for state in self]
+
+    def asked(self, word: str) -> list[Answer]:
+        """What the memory would answer at every timestep if a word came next."""
+        return [state.asked(word) for state in self]
 
     def divergence(self, other: "States") -> list[float]:
         """Step by step, in bits; as far as both go."""

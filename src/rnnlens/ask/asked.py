@@ -1,0 +1,226 @@
+"""What there is to say of a memory without a probe of it, and what it would answer if a word came
+next: **asked by w**.
+
+A layer whose memory is a matrix asks it, at every word, by that word's question, and what is read
+goes on. So one may ask the memory as it is after some word by another word's question: the text up
+to there is read with that word behind it, the layer's question is taken from there, and the memory
+from before it, undecayed and without what the word itself writes. The answer is a vector like those
+that the layer reads, and the read's own probe says what it tells of labels. It is what would be
+read, no cause of anything.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass as question
+from torch import Tensor
+
+from rnnlens.ask.questions import STRICT, Name, OfState, Subjects, given
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.schema import rounded, sent, unsent
+from rnnlens.labels.sets import number_of
+from rnnlens.model.cell import States
+from rnnlens.model.kinds import Kind
+from rnnlens.model.linear import LinearCell
+from rnnlens.model.traceable import RecurrentLayer
+from rnnlens.model.transition import Matrix, Transition
+from rnnlens.reading.changes import TextEdits
+from rnnlens.reading.reading import Reading
+
+CONTEXTS = 5  # other places of the text from which the same word is asked, at most
+_TOP = 5  # labels that are told
+_LEAST = 1e-30
+_number = rounded(4)
+Floats = NDArray[np.float64]
+
+
+@question(frozen=True, kw_only=True, config=STRICT)
+class MemoryQuestion(OfState):
+    """A memory: how large it is, how long it lasts, and what it answers to a word."""
+
+    word: Name | None = given(None, "that comes next, by whose question it is asked")
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a memory would answer if a word came next.
+
+    `labels` are the most probable by the probe of `read`, the kind that the layer reads by. The
+    question depends on what came before the word: `agree` of `contexts` other places of the text
+    would, with the word read there, ask such that the same label comes first.
+    """
+
+    word: str
+    read: str = sent("the kind whose probe says what the answer tells")
+    labels: tuple[tuple[str, float], ...] = sent(
+        "the most probable", write=lambda some: [[name, _number(p)] for name, p in some]
+    )
+    seen: int | None = sent("how often the word came in training; null: not counted")
+    agree: int = sent("of the other places, how many ask for the same first label")
+    contexts: int = sent("other places of the text that were tried")
+    vector: Floats = unsent()
+    distribution: Floats = unsent()
+
+    def top(self, k: int = _TOP) -> list[tuple[str, float]]:
+        """The most probable labels and their probabilities, five at most."""
+        return list(self.labels[: max(0, k)])
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name} {p:.0%}" for name, p in self.top(3))
+        sure = f"; first from {self.agree} of {self.contexts} other places" if self.contexts else ""
+        return f"asked by {self.word!r}: {told}{sure}"
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryTold:
+    """What a memory is without a probe: numbers of each head, of a vector of the whole.
+
+    `norm` is its length; `rank`, of a matrix, how many directions it has in effect: the exponential
+    of the entropy of its singular values as shares, 1 where it holds one pair; `half_life` in how
+    many words half of it would be gone, were every word like this one: a tenth of the units have
+    less, half of them, nine tenths; infinite where nothing decays.
+    """
+
+    norm: tuple[float, ...] = sent("of each head", write=_number)
+    rank: tuple[float, ...] = sent("of each head; none: it is no matrix", write=_number)
+    half_life: tuple[float, float, float] | None = sent(
+        "a tenth, half and nine tenths of units have less; null within: infinite",
+        type=list[float | None] | None, write=_number,
+    )  # fmt: skip
+    asked: Answer | None = sent("what it answers to the word; null: none was given")
+
+    def __repr__(self) -> str:
+        parts = [f"norm {np.linalg.norm(self.norm):.3g}"]
+        if self.rank:
+            parts.append(f"effective rank {np.mean(self.rank):.2f}")
+        if self.half_life:
+            parts.append(f"half-life {self.half_life[1]:.3g} words")
+        return ", ".join([*parts, *([repr(self.asked)] if self.asked else [])])
+
+
+def memory_told(subjects: Subjects, asked: MemoryQuestion) -> MemoryTold:
+    """What a memory is, and what it answers to a word."""
+    return told_of(subjects.read_one(asked), asked.column, asked.row, asked.word)
+
+
+@torch.inference_mode()
+def told_of(reading: Reading, column: str, row: int, word: str | None = None) -> MemoryTold:
+    """What the memory of a column is after a word, and what it answers to another."""
+    place = reading.place(column, row)
+    model, kind = reading.subject.model, place.kind
+    if kind.memory is None:
+        known = ", ".join(one.id for one in model.kinds if one.memory)
+        raise RnnlensError(f"{column} is no memory; memories are {known or 'not to be had'}")
+    state = reading.vector(column, row).double()
+    at = max(0, row - place.back)
+    decay = model.decay(kind, lambda one: reading.vector(one, at))
+    lives = None if decay is None else Transition(decay.double()).half_life
+    matrix = model.matrices.get(kind.id)
+    norms = state[None] if matrix is None else matrix.shaped(state).flatten(1)
+    return MemoryTold(
+        tuple(norms.norm(dim=1).tolist()),
+        () if matrix is None else effective_ranks(matrix, state),
+        None if lives is None else _shares(lives),
+        None if word is None else answer_to(reading, kind, row - place.back, word),
+    )
+
+
+def effective_ranks(matrix: Matrix, state: Tensor) -> tuple[float, ...]:
+    """Of each head of a memory, the exponential of the entropy of its singular values."""
+    values = torch.linalg.svdvals(matrix.shaped(state.double()))
+    total = values.sum(1, keepdim=True)
+    shares = values / total.clamp_min(_LEAST)
+    entropy = -(shares * shares.clamp_min(_LEAST).log()).sum(1)
+    ranks = torch.where(total[:, 0] > 0, entropy.exp(), torch.zeros_like(entropy))
+    return tuple(ranks.tolist())
+
+
+def _shares(lives: Tensor) -> tuple[float, float, float]:
+    ordered = lives.flatten().sort().values
+    low, middle, high = (float(ordered[int(q * (len(ordered) - 1))]) for q in (0.1, 0.5, 0.9))
+    return low, middle, high
+
+
+def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> Answer:
+    """What a memory after a row of a text would answer if a word came next."""
+    subject = reading.subject
+    layer, cell, probes = *_asked_layer(reading, kind), subject.shown_probes
+    number, seen = _known(reading, word)
+    read = layer.output
+    if probes is None or read not in probes.kinds:
+        raise RnnlensError(f"{read}, which {kind.id} is read by, has no probe that could tell of it")
+    if row < 0:
+        raise RnnlensError(f"before the first word {kind.id} is empty; ask after a word")
+    at = {one: reading.vector(layer.ids[one], row) for one in cell.carried}
+    places = [row, *_others(row)]
+    answers = torch.stack([_asked(reading, layer, cell, at, upto, number) for upto in places])
+    logits = probes.logits(read, answers.float(), reading.semantic).double()
+    shares = reading.answers.probabilities(logits)
+    first = shares.argmax(1)
+    labels = reading.answers.names
+    order = shares[0].argsort(descending=True, stable=True)[:_TOP].tolist()
+    return Answer(
+        word, read, tuple((labels[one], float(shares[0, one])) for one in order), seen,
+        int((first[1:] == first[0]).sum()), len(places) - 1,
+        answers[0].double().numpy(), shares[0].numpy(),
+    )  # fmt: skip
+
+
+def _asked_layer(reading: Reading, kind: Kind) -> tuple[RecurrentLayer, LinearCell]:
+    """The layer of a memory that is a matrix."""
+    model = reading.subject.model
+    for layer in model.recurrence:
+        cell = layer.cell
+        is_asked = isinstance(cell, LinearCell) and cell.question
+        if is_asked and layer.ids[cell.carried[0]] == kind.id and isinstance(cell, LinearCell):
+            return layer, cell
+    known = ", ".join(model.matrices)
+    raise RnnlensError(
+        f"{kind.id} is not asked by words: only a memory that is a matrix has questions; "
+        f"{f'ask {known}' if known else 'this model has none'}"
+    )
+
+
+def _known(reading: Reading, word: str) -> tuple[int, int | None]:
+    """The number of a word, and how often it came in training; an error where it never did."""
+    side = reading.subject.session.text
+    if side.mark is not None or side.features or reading.source:
+        raise RnnlensError(
+            "a memory is asked by a word where every word has the state after it in its own row; "
+            "of a model that reads a mark first, a pair or numbers it is not"
+        )
+    inputs = side.vocabulary.inputs
+    number = number_of(word, inputs)
+    counted = side.follows and inputs == side.vocabulary.labels
+    seen = int(side.vocabulary.counts[number]) if counted else None
+    if seen == 0:
+        raise RnnlensError(
+            f"{word!r} never came in training, so that the model has not learnt what to ask for it; "
+            "ask by a word that did"
+        )
+    return number, seen
+
+
+def _others(row: int) -> list[int]:
+    """Other rows of the text after which the word is asked, too, spread over it."""
+    count = min(CONTEXTS, row)
+    return [k * row // count for k in range(count)]
+
+
+def _asked(
+    reading: Reading, layer: RecurrentLayer, cell: LinearCell, at: States, upto: int, number: int
+) -> Tensor:
+    """What is read of the memory `at` by the question of a word behind the row `upto`."""
+    session, probes = reading.subject.session, reading.subject.probes
+    ids = [*reading.ids[: upto + 1], number]
+    edits = [one for one in reading.made_edits if one.step <= upto]
+    changes = TextEdits.of(edits, session, probes, ids, reading.semantic) if edits else None
+    states, _ = session.read(ids, len(ids) - 1, len(ids), changes)
+    now = {one: states[layer.ids[one]][0] for one in cell.given}
+    now |= {one: values for one, values in at.items() if one not in cell.memories}
+    weights = {name: w.detach().cpu() for name, w in layer.weights.items()}
+    read = cell.read(cell.wide({k: v.cpu() for k, v in at.items()}),
+                     cell.wide({k: v.cpu() for k, v in now.items()}), weights)  # fmt: skip
+    return cell.flat(cell.output.id, read)

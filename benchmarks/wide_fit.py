@@ -15,6 +15,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,7 @@ def batches_of(
     few = min(4, len(rows) // 2)
     sizes = [few, *[side_by_side] * (-(-(len(rows) - few) // side_by_side))]
     starts = np.cumsum([0, *sizes])
-    return [(rows[a:b], following[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    return [(rows[a:b], following[a:b]) for a, b in pairwise(starts.tolist())]
 
 
 def peak(device: torch.device) -> str:
@@ -245,8 +246,9 @@ def main() -> None:
         model = Model(*sizes).to(device).eval().requires_grad_(False)
         train = batches_of(args, args.tokens, args.beside, device)
         valid = batches_of(args, max(4 * args.length, args.tokens // 50), args.beside, device)
-    phases.say(f"rnnlens {rnnlens.__version__}, torch {torch.__version__}: {args.layers} x "
-               f"{args.channels} x {args.numbers}, {args.words:,} labels, {args.tokens:,} tokens")  # fmt: skip
+    shape = f"{args.layers} x {args.channels} x {args.numbers}, {args.words:,} labels"
+    versions = f"rnnlens {rnnlens.__version__}, torch {torch.__version__}"
+    phases.say(f"{versions}: {shape}, {args.tokens:,} tokens")
     with phases.phase("how the module is read"):
         names = [f"w{number}" for number in range(args.words)]
         user = UserModel(model, labels=names)
@@ -265,8 +267,9 @@ def main() -> None:
     for name, seconds in phases.seconds.items():
         print(f"{name:<24}{seconds:8.1f} s")
     asked = {kind: some.weight.shape for kind, some in stack.questions.items()}
-    print(f"questions to {len(asked)} memories, {next(iter(asked.values()), ())} each; "
-          f"{sum(t.numel() for t in stack.tensors('output').values()):,} numbers in all")  # fmt: skip
+    numbers = sum(t.numel() for t in stack.tensors("output").values())
+    each = tuple(next(iter(asked.values()), ()))
+    print(f"questions to {len(asked)} memories, {each} each; {numbers:,} numbers in all")
     print(f"total {total:.1f} s; {peak(device)}")
 
 

@@ -1,9 +1,10 @@
-"""A memory whose truth is known: pairs of a key and a value are read, and wherever a key comes again
-its value of last time has to be told. `b 3 d 7 b` is to be followed by 3; had it gone on `b 5 b`, by 5.
+"""A memory whose truth is known: pairs of a key and a value are read, and wherever a key comes
+again, its value of last time has to be told: 3 after `b 3 d 7 b`, and 5 after `b 3 b 5 b`.
 
-The layer is a matrix that is asked by keys: with the delta rule, which erases what it says of a key
-before it writes (`delta`), or without (`linear`). Which word must have been stored is known, so that
-what rnnlens says of the memory can be counted: `python examples/recall.py`, a minute on a CPU.
+The layer is a matrix that is asked by keys, with the delta rule, which erases what it says of a key
+before it writes, or without. Which word must have been stored is known, so that what rnnlens says
+of the memory can be counted. `python examples/recall.py` takes a minute on an idle CPU;
+`python examples/recall.py 1500 all` also has networks that do not erase.
 """
 
 import random
@@ -155,7 +156,8 @@ def counted(lens: rnnlens.Lens, count: int, again: bool = True) -> dict[str, flo
 
 if __name__ == "__main__":
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 1500
-    for delta, again in ((True, True), (False, True), (False, False)):
+    every = ((True, True), (False, True), (False, False))
+    for delta, again in every if "all" in sys.argv else every[:1]:
         model = trained(delta, steps, again)
         ids, targets = batch(512, 77_777, again)
         right = (model(ids).argmax(-1) == targets)[targets >= 0].float().mean()

@@ -35,7 +35,6 @@ from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.lazy import at_hand
 from rnnlens.model.linear import LinearCell
-from rnnlens.model.transition import LARGEST, LARGEST_ANSWERS, Matrix
 from rnnlens.model.traceable import (
     Readout,
     RecurrentLayer,
@@ -44,6 +43,7 @@ from rnnlens.model.traceable import (
     Traceable,
     check_edits,
 )
+from rnnlens.model.transition import LARGEST, LARGEST_ANSWERS, Matrix
 
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 

@@ -150,7 +150,9 @@ def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> Answer:
     number, seen = _known(reading, word)
     read = layer.output
     if probes is None or read not in probes.kinds:
-        raise RnnlensError(f"{read}, which {kind.id} is read by, has no probe that could tell of it")
+        raise RnnlensError(
+            f"{read}, which {kind.id} is read by, has no probe that could tell of it"
+        )
     if row < 0:
         raise RnnlensError(f"before the first word {kind.id} is empty; ask after a word")
     at = {one: reading.vector(layer.ids[one], row) for one in cell.carried}
@@ -197,8 +199,8 @@ def _known(reading: Reading, word: str) -> tuple[int, int | None]:
     seen = int(side.vocabulary.counts[number]) if counted else None
     if seen == 0:
         raise RnnlensError(
-            f"{word!r} never came in training, so that the model has not learnt what to ask for it; "
-            "ask by a word that did"
+            f"{word!r} never came in training, so that the model has not learnt what to ask for "
+            "it; ask by a word that did"
         )
     return number, seen
 

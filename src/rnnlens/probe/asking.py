@@ -1,4 +1,4 @@
-"""Learning what to ask of memories, on a sample of states, before the probes of all kinds are fitted.
+"""Learning what to ask of memories: on a sample of states, before probes are fitted.
 
 Questions start in closed form: those whose answers vary most with what is to be predicted, for how
 much they vary at all. From there they go down the gradient together with a probe of the answers,

@@ -120,7 +120,7 @@ class Fitter:
         readout = dataset.classifier if from_readout else None
         self.questions = self._questions(dataset, readout)
         dataset.questions[semantic] = self.questions
-        size = self._chunk(dataset)
+        size = self._chunk()
         self.train = dataset.stream("train", semantic, size)
         self.valid = dataset.stream("valid", semantic, size)
         #: States whose logits are held: fewer the more labels there are, so that memory is bounded.
@@ -180,7 +180,7 @@ class Fitter:
         if said := needs.checked(self.device, asked=bool(self.questions)):
             to_stderr(f"{self.semantic}: {said}")
 
-    def _chunk(self, dataset: Dataset) -> int:
+    def _chunk(self) -> int:
         """How many states of every kind are held at once: on a GPU many, unless they are wide."""
         if self.device.type != "cuda":
             return CHUNK

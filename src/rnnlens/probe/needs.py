@@ -28,7 +28,7 @@ class Needs:
     def of(
         cls, config: FitConfig, widths: Sequence[int], labels: int, chunk: int, at_once: int
     ) -> "Needs":
-        """For kinds of these widths, `chunk` states of each held and `at_once` of them multiplied."""
+        """For kinds of these widths; `chunk` states of each are held, `at_once` multiplied."""
         inner = labels if config.probe == "linear" else config.rank + len(widths)
         maps = len(widths) * inner * (max(widths) + 1)
         shared = 0 if config.probe == "linear" else labels * inner

@@ -87,6 +87,21 @@ export interface Against {
   constant: Amount;
 }
 
+/** What a memory would answer if a word came next. */
+export interface Answer {
+  word: string;
+  /** the kind whose probe says what the answer tells */
+  read: string;
+  /** the most probable */
+  labels: [string, number][];
+  /** how often the word came in training; null: not counted */
+  seen: number | null;
+  /** of the other places, how many ask for the same first label */
+  agree: number;
+  /** other places of the text that were tried */
+  contexts: number;
+}
+
 /** States that are about as confident. */
 export interface Bin {
   /** the least of the bin */
@@ -699,6 +714,42 @@ export interface MeasuredShare {
   low: number | null;
   /** 0 to 1 */
   high: number | null;
+}
+
+/** A memory: how large it is, how long it lasts, and what it answers to a word. */
+export interface MemoryQuestion {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
+  edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
+  /** that comes next, by whose question it is asked; at most 200 characters */
+  word?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+  /** at most 200 characters */
+  column: string;
+  /** 0 to 1,000,000 */
+  row: number;
+}
+
+/** What a memory is without a probe: numbers of each head, of a vector of the whole. */
+export interface MemoryTold {
+  /** of each head */
+  norm: number[];
+  /** of each head; none: it is no matrix */
+  rank: number[];
+  /** a tenth, half and nine tenths of units have less; null within: infinite */
+  half_life: (number | null)[] | null;
+  /** what it answers to the word; null: none was given */
+  asked: Answer | null;
 }
 
 /** A state of the corpus that is like another. */
@@ -1374,6 +1425,7 @@ export interface Posts {
   "api/turns": { asked: TurnsQuestion; answer: Turns };
   "api/divergence": { asked: DivergenceQuestion; answer: Divergences };
   "api/written": { asked: WrittenQuestion; answer: Written };
+  "api/memory": { asked: MemoryQuestion; answer: MemoryTold };
   "api/continue": { asked: ContinueQuestion; answer: Continued };
   "api/figure": { asked: FigureQuestion; answer: Figure };
   "api/corpus": { asked: CorpusQuestion; answer: Corpus };

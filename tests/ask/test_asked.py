@@ -1,0 +1,129 @@
+"""What a memory is without a probe, and what it would answer if a word came next."""
+
+import numpy as np
+import pytest
+import torch
+from tests.recalling import planted, recall_example
+
+import rnnlens
+from rnnlens.ask.answer import answer
+from rnnlens.ask.asked import MemoryQuestion, effective_ranks
+from rnnlens.ask.questions import Subjects
+from rnnlens.base.errors import RnnlensError
+from rnnlens.model.transition import Matrix
+
+TEXT = "b 3 d 7 b 5 d"
+
+
+@pytest.fixture(scope="module")
+def example():
+    return recall_example()
+
+
+@pytest.fixture(scope="module")
+def lens(example):
+    data = [example.batch(48, seed, True) for seed in range(6)]
+    return rnnlens.fit(planted(example), data, example.WORDS, inputs=example.WORDS, epochs=4,
+                       recurrences=[example.recurrence(True)])  # fmt: skip
+
+
+def memory_after(lens, words: list[str]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The memory after some words and the questions of all, by a plain loop in float64."""
+    module = lens.subject.model.user.module.double()
+    try:
+        ids = torch.tensor([[lens.labels.index(word) for word in words]])
+        x = module.embed(ids)
+        before = torch.cat([torch.zeros_like(x[:, :1]), x[:, :-1]], 1)
+        given = module.memory.parts(torch.tanh(module.pair(torch.cat([x, before], -1))))
+        q, k, v, a, b = (part[0].detach() for part in given.values())
+        memory = torch.zeros(k.shape[1], v.shape[1], dtype=torch.float64)
+        for t in range(len(words) - 1):
+            memory = a[t] * memory
+            memory = memory + torch.outer(k[t], b[t] * (v[t] - k[t] @ memory))
+        return memory, q
+    finally:
+        module.float()
+
+
+def test_the_answer_is_the_memory_asked_by_the_words_own_question(lens):
+    grid, words = lens(TEXT), TEXT.split()
+    for row in (1, 3, 5):
+        for word in ("b", "d", "h"):
+            memory, questions = memory_after(lens, [*words[: row + 1], word])
+            found = grid["S1"][row].asked(word)
+            assert found.vector == pytest.approx((questions[-1] @ memory).numpy(), abs=1e-5)
+
+
+def test_a_key_is_answered_by_its_value_and_by_the_last_one_it_was_given(lens):
+    grid = lens(TEXT)
+    assert grid["S1"][3].asked("b").top(1)[0][0] == "3"
+    assert grid["S1"][3].asked("d").top(1)[0][0] == "7"
+    later = grid["S1"][5].asked("b")  # the delta rule has erased 3
+    assert later.top(1)[0][0] == "5"
+    assert (later.read, later.agree, later.contexts) == ("r1", 5, 5)
+    assert later.seen is None  # what was read in training is not counted here
+    assert [one.top(1)[0][0] for one in grid["S1"].asked("b")][1:5] == ["3"] * 4
+    assert repr(later).startswith("asked by 'b': 5 ")
+
+
+def test_an_edited_memory_answers_as_edited(lens):
+    edited = lens(TEXT, edits=["S1@2=0"])  # forgets b 3
+    assert edited["S1"][3].asked("d").top(1)[0][0] == "7"
+    assert np.abs(edited["S1"][3].asked("b").vector).max() == pytest.approx(0, abs=1e-6)
+
+
+def test_numbers_of_a_memory_need_no_probe(lens):
+    told = lens(TEXT)["S1"][3].memory()
+    memory, _ = memory_after(lens, "b 3 d 7 a".split())
+    assert told.norm == (pytest.approx(float(memory.norm()), abs=1e-5),)
+    values = torch.linalg.svdvals(memory)
+    shares = values[values > 0] / values.sum()
+    assert told.rank[0] == pytest.approx(float((-(shares * shares.log()).sum()).exp()), abs=1e-4)
+    decay = 1 / (1 + np.exp(-4.5))
+    assert told.half_life == (pytest.approx(np.log(0.5) / np.log(decay), rel=1e-4),) * 3
+    assert "effective rank 2.0" in repr(told)
+
+
+def test_one_pair_has_rank_one_and_nothing_none():
+    matrix = Matrix(2, 3, 4, keys_last=False)
+    state = torch.zeros(2, 3, 4)
+    state[0] = torch.outer(torch.tensor([1.0, 2, 3]), torch.tensor([1.0, 0, 2, 1]))
+    assert effective_ranks(matrix, state.flatten()) == (pytest.approx(1), 0.0)
+
+
+@pytest.mark.parametrize(("column", "row", "word", "said"), [
+    ("S1", 3, "zz", "there is no label 'zz'"),
+    ("r1", 3, "b", "r1 is no memory; memories are S1"),
+    ("S1", 99, "b", "99"),
+    ("S2", 0, "b", "has no column 'S2'"),
+])  # fmt: skip
+def test_what_cannot_be_asked_is_refused_in_one_line(lens, column, row, word, said):
+    question = MemoryQuestion(text=TEXT, column=column, row=row, word=word)
+    with pytest.raises(RnnlensError, match=said) as refused:
+        answer(Subjects.of(lens.subject), question)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_vector_is_not_asked_by_words(formula):
+    told = formula("the old dogs")["c2"][1].memory()
+    assert told.rank == ()
+    assert len(told.norm) == 1
+    assert told.half_life is not None
+    with pytest.raises(RnnlensError, match="c2 is not asked by words: only a memory that is a mat"):
+        formula("the old dogs")["c2"][1].asked("dogs")
+
+
+def test_a_word_that_never_came_is_refused(lens, monkeypatch):
+    side = lens.subject.session.text
+    monkeypatch.setattr(type(side), "follows", True, raising=False)
+    object.__setattr__(side, "follows", True)
+    try:
+        with pytest.raises(RnnlensError, match="'b' never came in training, so that the model"):
+            lens(TEXT)["S1"][3].asked("b")
+    finally:
+        object.__setattr__(side, "follows", False)
+
+
+def test_what_must_be_stored_is_named(lens, example):
+    told = example.counted(lens, 4)
+    assert told == {"read": 1.0, "stored": 1.0, "asked": 1.0}

@@ -41,4 +41,5 @@ def planted(example: ModuleType, delta: bool = True) -> torch.nn.Module:
     memory.strength.bias.fill_(-20.0)
     memory.decay.bias.fill_(0.5)
     model.head.weight[keys:words, :values] = 4 * torch.eye(values)
-    return model.eval()
+    made: torch.nn.Module = model.eval()
+    return made

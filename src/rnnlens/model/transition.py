@@ -69,7 +69,8 @@ class Matrix(NamedTuple):
         last, (..., heads, values, keys).
         """
         own = (self.values, self.keys) if self.keys_last else (self.keys, self.values)
-        return states.unflatten(-1, (self.heads, *own))
+        shaped: Tensor = states.unflatten(-1, (self.heads, *own))
+        return shaped
 
     def by_keys(self, states: Tensor) -> Tensor:
         """States (..., numbers) as (..., heads, keys, values), whichever way they lie."""

@@ -230,7 +230,7 @@ class Shared(Family):
 
 
 def _singular(matrix: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The singular vectors and values of a matrix, the largest first: (rows, R), (R,), (R, columns).
+    """The singular vectors and values of a matrix, largest first: (rows, R), (R,), (R, columns).
 
     Of many more rows than columns, such as those of all labels, by its square: that is as large as
     the columns alone.

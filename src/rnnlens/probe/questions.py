@@ -58,9 +58,9 @@ class Questions:
     def _by_values(self, answers: Tensor) -> Tensor:
         """Answers (N, width) as (N, heads, values, questions)."""
         heads, values = self.matrix.heads, self.matrix.values
-        if self.matrix.keys_last:
-            return answers.unflatten(-1, (heads, values, self.count))
-        return answers.unflatten(-1, (heads, self.count, values)).transpose(-1, -2)
+        last = (values, self.count) if self.matrix.keys_last else (self.count, values)
+        shaped: Tensor = answers.unflatten(-1, (heads, *last))
+        return shaped if self.matrix.keys_last else shaped.transpose(-1, -2)
 
     def to(self, device: torch.device) -> "Questions":
         """A copy on a device."""

@@ -8,6 +8,7 @@ import { drawDetail, drawGap, drawHint, drawSays } from "../panel/detail.js";
 import { pinKey, pinOf } from "../panel/pins.js";
 import { momentName, partName, subjectOf, whyNot } from "../panel/subject.js";
 import { Likeness } from "./likeness.js";
+import { MATRIX, MemoryView } from "./memory.js";
 import { WrittenBy } from "./writtenby.js";
 
 /** @typedef {import("../panel/subject.js").Act} Act */
@@ -43,6 +44,7 @@ export class Panel {
     this.top = html("div", { class: "subject" }, this.heading, this.equation, html("div", { class: "acts", role: "group", "aria-label": "what to do with it" }, ...this.acts.values()));
     this.said = html("div", { class: "saying" });
     this.written = read ? new WrittenBy(gridView, read, set) : null;
+    this.memory = read ? new MemoryView(read) : null;
     this.likeness = similar ? new Likeness(similar, set) : null;
     this.tabs = new Map(TABS.filter(([tab]) => tab === "says" || tab === "changed" || (tab === "alike" ? similar : read)).map(([tab, name]) => [tab,
       html("button", { type: "button", role: "tab", id: `${uid}-tab-${tab}`, "aria-controls": `${uid}-tab`, click: () => set({ tab }) }, name)]));
@@ -119,9 +121,11 @@ export class Panel {
     this.sheet.setAttribute("aria-labelledby", `${this.gridView.uid}-tab-${tab}`);
     this.written?.show(grid, view, tab === "written" ? subject : null);
     this.likeness?.show(grid, view, tab === "alike" ? subject : null);
+    const asks = tab === "says" && subject?.column.letter === MATRIX && hasNetwork(grid);
+    this.memory?.show(grid, asks ? subject : null);
     if (!subject) return;
     const inside = tab === "written" && this.written ? [this.written.root] : tab === "alike" && this.likeness ? [this.likeness.root]
-      : tab === "changed" ? drawBefore(grid, subject, this.beforeOf(grid, subject), this.width()) : drawSays(grid, subject, this.look(grid));
+      : tab === "changed" ? drawBefore(grid, subject, this.beforeOf(grid, subject), this.width()) : [...(asks && this.memory ? [this.memory.root] : []), ...drawSays(grid, subject, this.look(grid))];
     if (inside.length !== 1 || this.sheet.firstChild !== inside[0]) this.sheet.replaceChildren(...inside);
   }
 

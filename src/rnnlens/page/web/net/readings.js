@@ -5,7 +5,7 @@ import { Refusal } from "../base/refusal.js";
 
 /**
  * Whoever answers: a server or a kernel.
- * @typedef {<P extends "api/continue" | "api/follow" | "api/labels" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
+ * @typedef {<P extends "api/continue" | "api/follow" | "api/labels" | "api/memory" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
  *   Promise<Posts[P]["answer"]>} Reader
  */
 

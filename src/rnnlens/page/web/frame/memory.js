@@ -1,0 +1,83 @@
+// A memory that is a matrix: how large it is and how long it lasts, and what it would answer if a word came next.
+
+import { percent, visible } from "../base/format.js";
+import { readingAt } from "../base/lines.js";
+import { bdi, html } from "../base/markup.js";
+
+/** @typedef {import("../panel/subject.js").Subject} Subject */
+/** @typedef {import("../base/schema.d.ts").MemoryTold} MemoryTold */
+/** @typedef {import("../base/schema.d.ts").MemoryQuestion} MemoryQuestion */
+
+export const MATRIX = "S"; // the letter of a memory that is a matrix
+const SETTLED = 150; // ms a state is selected before it is asked about
+const TYPED = 500; // ms after the last key of a word
+
+const HOW = "The memory as it is here, asked by the question of this word, as if it came next; the probe of what the layer reads tells of the answer. It is no cause of anything.";
+
+/** A number with three digits, or that it has no end. @param {number | null} value */
+const short = (value) => (value === null ? "∞" : Number(value.toPrecision(3)).toLocaleString("en"));
+
+/** @param {number[]} values */
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** The numbers of a memory, in words. @param {MemoryTold} told */
+export function numbersOf({ norm, rank, half_life: lives }) {
+  const parts = [`norm ${short(Math.hypot(...norm))}`];
+  if (rank.length) parts.push(`effective rank ${short(mean(rank))}${rank.length > 1 ? `, a mean over ${rank.length} heads` : ""}`);
+  if (lives) parts.push(`half-life ${short(lives[1])} words (a tenth of it under ${short(lives[0])}, a tenth over ${short(lives[2])})`);
+  return parts.join("; ");
+}
+
+/** What a memory answers, and how sure that is. @param {NonNullable<MemoryTold["asked"]>} asked @returns {Node[]} */
+export function answerOf({ word, read, labels, seen, agree, contexts }) {
+  const told = labels.flatMap(([name, p], k) => [k ? ", " : "", html("b", {}, bdi(visible(name))), ` ${percent(p)}`]);
+  const sure = contexts ? `From ${agree} of ${contexts} other places of the text the same label comes first.` : "There is no other place of the text to ask from.";
+  return [html("p", {}, "answers ", ...told),
+    html("p", { class: "soft" }, `By the probe of ${read}. ${sure}${seen === null ? "" : ` “${visible(word)}” came ${seen.toLocaleString("en")} times in training.`}`)];
+}
+
+export class MemoryView {
+  /** @param {import("../net/readings.js").Reader} read */
+  constructor(read) {
+    this.read = read;
+    this.question = ""; // that was asked last
+    this.timer = this.turn = 0;
+    /** @type {MemoryQuestion | null} */ this.asked = null;
+    this.word = html("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", title: HOW, input: () => this.ask(TYPED) });
+    this.numbers = html("p", { class: "soft" });
+    this.told = html("div", { role: "status" });
+    this.root = html("section", { class: "memory", "aria-label": "the memory itself" }, this.numbers,
+      html("label", { title: HOW }, "asked by ", this.word), this.told);
+  }
+
+  /** Tell of a state, where it is such a memory; null: of none. @param {Held} grid @param {Subject | null} subject */
+  show(grid, subject) {
+    const { run, text, row } = subject ? readingAt(grid, subject.place.row) : { run: "", text: "", row: null };
+    const edits = grid.lines.length ? [] : grid.edits;
+    this.asked = subject && subject.column.letter === MATRIX ? { run, text, semantic: grid.semantic, edits, column: subject.column.id, row: row ?? 0 } : null;
+    this.root.hidden = !this.asked;
+    this.ask(SETTLED);
+  }
+
+  /** Ask, unless it was asked already. @param {number} wait ms */
+  ask(wait) {
+    const word = this.word.value.trim(), asked = this.asked && { ...this.asked, word: word || null }, question = JSON.stringify(asked);
+    if (question === this.question) return;
+    this.question = question;
+    clearTimeout(this.timer);
+    const turn = ++this.turn;
+    if (asked) this.timer = setTimeout(() => this.send(asked, turn), wait);
+  }
+
+  /** @param {MemoryQuestion} asked @param {number} turn */
+  async send(asked, turn) {
+    try {
+      const told = await this.read("api/memory", asked, new AbortController().signal);
+      if (turn !== this.turn) return;
+      this.numbers.textContent = numbersOf(told);
+      this.told.replaceChildren(...(told.asked ? answerOf(told.asked) : []));
+    } catch (error) {
+      if (turn === this.turn) this.told.replaceChildren(html("p", { class: "wrong" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+}

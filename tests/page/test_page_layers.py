@@ -7,8 +7,10 @@ from playwright.sync_api import expect
 
 import rnnlens
 from rnnlens.ask.answer import answer
+from rnnlens.ask.follow import FollowQuestion
 from rnnlens.ask.grids import GridQuestion
 from rnnlens.ask.questions import Subjects
+from rnnlens.ask.turns import TurnsQuestion
 
 TEXT = "#text=the+old+dog+sees"
 OUTPUTS = ["x", *(f"h{layer}" for layer in range(1, 25)), "y"]
@@ -92,8 +94,42 @@ def test_states_that_are_not_shown_are_not_computed(deep_run):
         Subjects.of(lens.subject), GridQuestion(text="the old dog", columns=("default", "nothing"))
     )
     for row in grid["rows"]:
-        some = [one["id"] for one, state in zip(grid["columns"], row, strict=True) if state]
-        assert some == OUTPUTS
+        assert at_hand(grid["columns"], row) == OUTPUTS
+
+
+def at_hand(columns, states):
+    return [one["id"] for one, state in zip(columns, states, strict=True) if state is not None]
+
+
+@pytest.mark.parametrize("more", [{"edits": ("l7@1=0",)}, {"text": "the old {dog|cat} sees"}])
+def test_nor_are_they_with_edits_two_texts_followed_labels_and_turns(deep_run, more):
+    subject = rnnlens.load(deep_run).subject
+    asked = {"text": "the old dog sees", "columns": ("default",), **more}
+    every = {**asked, "columns": None}
+
+    def both(question, **options):
+        return [answer(Subjects.of(subject), question(**one, **options)) for one in (asked, every)]
+
+    grid, whole = both(GridQuestion)
+    kept = [[c["id"] for c in grid["columns"]].index(name) for name in OUTPUTS]
+
+    def shown(rows):
+        return [[row[k] for k in kept] if row else row for row in rows]
+
+    for name in ("rows", "changes", "then"):
+        assert all(at_hand(grid["columns"], row) == OUTPUTS for row in grid[name] if any(row))
+        assert grid[name] == shown(whole[name]) or shown(grid[name]) == shown(whole[name])
+    followed, all_of_it = both(FollowQuestion, labels=("dog",))
+    assert shown(followed["rows"]) == shown(all_of_it["rows"])
+    assert all(at_hand(grid["columns"], row) == OUTPUTS for row in followed["rows"] if row)
+    turns, all_turns = both(TurnsQuestion)
+    for row, other in zip(turns["rows"], all_turns["rows"], strict=True):
+        assert shown([row["above"]]) == shown([other["above"]])
+        assert row["surprisal"] == other["surprisal"]
+        ends = [{*edge} <= {*OUTPUTS} for edge in grid["edges"]]
+        assert row["edges"] == [
+            bits if there else None for bits, there in zip(other["edges"], ends, strict=True)
+        ]
 
 
 @pytest.mark.release

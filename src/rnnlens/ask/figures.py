@@ -77,7 +77,8 @@ def figure_steps(subjects: Subjects, question: FigureQuestion) -> Steps:
         raise RnnlensError("there are labels to stand against and none to follow; give labels")
     lines, look = subjects.read(question), question.look()
     first, count = _span(look, len(lines.lines))
-    lines = lines.showing(_drawn(question, look, lines))
+    columns = _drawn(question, look, lines)
+    lines = lines.showing(columns)
     drawn, numbers = list[dict[str, Any]](), list[dict[str, Any]]()
     for part, _ in parts(lines, first, count):
         drawn.append(part)
@@ -86,7 +87,7 @@ def figure_steps(subjects: Subjects, question: FigureQuestion) -> Steps:
         asked = FollowQuestion(
             run=question.run, text=question.text, semantic=question.semantic,
             edits=question.edits, lenient=question.lenient, beside=question.beside, first=first,
-            limit=count, labels=question.labels, against=question.against,
+            limit=count, labels=question.labels, against=question.against, columns=tuple(columns),
         )  # fmt: skip
         for part, _ in follow_steps(subjects, asked):
             numbers.append(part)

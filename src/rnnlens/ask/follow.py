@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from rnnlens.ask.grids import Steps
+from rnnlens.ask.grids import Steps, showing
 from rnnlens.ask.json_types import Count, FollowedNumber
 from rnnlens.ask.questions import MOST_LABELS, STRICT, Name, OfRows, Subjects, several
 from rnnlens.ask.results import ByKind, Values
@@ -89,14 +89,16 @@ class Followed(ByKind):
     `followed["h2"][3]` is that of the kind `h2` after the fourth word: the probability of `labels`
     together, or where `against` names others the natural logarithm of the odds, which is positive
     where `labels` are the more probable. `values` has all, words down and kinds across; NaN where
-    two texts are compared and one has no word.
+    two texts are compared and one has no word, and of states that were not asked for.
     """
 
     labels: tuple[str, ...]
     against: tuple[str, ...]
     first: Count = sent("rows[0] is this row of the grid", name="from", default=0)
-    values: Values = sent("a number for each column", name="rows",
-                          type=list[list[FollowedNumber]], write=lambda values: values)  # fmt: skip
+    values: Values = sent(
+        "a number for each column; null: of a state that was not wanted",
+        name="rows", type=list[list[FollowedNumber | None]], write=lambda values: values,
+    )  # fmt: skip
 
     @property
     def title(self) -> str:
@@ -135,7 +137,7 @@ class Followed(ByKind):
 
 def follow_steps(subjects: Subjects, asked: FollowQuestion) -> Steps:
     """How probable labels are in rows or lines, a few at a time."""
-    lines = subjects.read(asked)
+    lines = showing(subjects.read(asked), asked.columns)
     spans = lines.spans(asked.first, asked.limit)
     for part, more in _parts(lines, asked.labels, asked.against, spans):
         yield part.to_json(), more

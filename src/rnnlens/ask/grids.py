@@ -63,9 +63,9 @@ class GridQuestion(OfText):
 
     The answer's rows begin at the first that is missing there or differs, and are `limit` at most.
     Where there is a limit, words beyond the most that are read are left out; without one they are
-    refused. Of a single text without edits, states of kinds that none of `columns` shows are null,
-    and are not computed. `columns` are names as `rnnlens show --kinds` takes them; one that the run
-    does not have names none.
+    refused. States of kinds that none of `columns` shows are null, and are not computed; of a pair,
+    source and target, all are. `columns` are names as `rnnlens show --kinds` takes them; one that
+    the run does not have names none.
     """
 
     previous: Text = given("", "the text whose grid's first rows are at hand")
@@ -81,9 +81,7 @@ class GridQuestion(OfText):
 
 def grid_steps(subjects: Subjects, question: GridQuestion) -> Steps:
     """A grid, a few rows at a time: the first part is a grid, the others add labels and rows."""
-    lines = subjects.read(question)
-    if question.columns is not None:
-        lines = lines.showing(_columns_of(lines, question.columns))
+    lines = showing(subjects.read(question), question.columns)
     if question.limit is None:
         lines.check_length()
     first = min(question.have, len(lines.lines))
@@ -99,11 +97,13 @@ def drawn_columns(lines: Lines, kinds: str | Sequence[str] | None) -> list[str]:
     return [columns[k]["id"] for k in chosen_columns(columns, kinds)]
 
 
-def _columns_of(lines: Lines, names: Sequence[str]) -> list[str]:
-    """The columns that some names stand for, as far as there are any."""
+def showing(lines: Lines, names: Sequence[str] | None) -> Lines:
+    """Lines with the states in the columns alone that some names stand for; None: in all."""
+    if names is None:
+        return lines
     columns = _described(lines.shown[0], lines.common.columns)
     known = column_names(columns)
-    return [columns[k]["id"] for name in names for k in known.get(name, ())]
+    return lines.showing([columns[k]["id"] for name in names for k in known.get(name, ())])
 
 
 def _first_new(subjects: Subjects, question: GridQuestion, lines: Lines) -> int:
@@ -428,17 +428,18 @@ def _numbers(made: Encodings) -> list[tuple[float, float, float] | None]:
     ]
 
 
-def _changes(change: Difference, labels: Sequence[str]) -> list[answers.Change]:
+def _changes(change: Difference, labels: Sequence[str]) -> list[answers.Change | None]:
     """Of each state how far its prediction has moved, and the most probable label before with its
-    probability before and after; not at all where there is none.
+    probability before and after; None where there is no state.
     """
-    bits = np.nan_to_num(change.bits)
     numbers = zip(change.label.tolist(), significant(change.was), significant(change.now),
                   strict=True)  # fmt: skip
     return [
-        {"bits": round(far, count("bits_decimals")), "before": (labels[label], was), "now": now}
-        for far, (label, was, now) in zip(bits.tolist(), numbers, strict=True)
-    ]
+        None if math.isnan(far)
+        else {"bits": round(far, count("bits_decimals")), "before": (labels[label], was),
+              "now": now}
+        for far, (label, was, now) in zip(change.bits.tolist(), numbers, strict=True)
+    ]  # fmt: skip
 
 
 def _row(

@@ -299,10 +299,11 @@ class Grid(From):
     edits: Annotated[list[str], about("what was changed while it was read, such as l2@4=0")]
     dropped: Annotated[list[str], about("why edits that were asked for are left out")]
     changes: Annotated[
-        list[list[Change]],
+        list[list[Change | None]],
         about(
-            "where there are edits, what they change in each state of the rows; of two "
-            "readings, how far each state of the second's lines lies from the first's; else none"
+            "where there are edits, what they change in each state of the rows; of two readings, "
+            "how far each state of the second's lines lies from the first's; null where there is "
+            "no state, or none that was wanted; else none"
         ),
     ]
     then: Annotated[

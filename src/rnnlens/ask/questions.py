@@ -114,6 +114,9 @@ class OfRows(OfText):
 
     first: Row = given(0, "row to begin with")
     limit: Limit | None = given(100, "rows to answer with at most; null: all")
+    columns: tuple[Name, ...] | None = several(
+        MOST_COLUMNS, "whose states are wanted, as a grid's question has them; null: all", None
+    )
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 from typing_extensions import TypedDict
 
-from rnnlens.ask.grids import Steps, edge_names
+from rnnlens.ask.grids import Steps, edge_names, showing
 from rnnlens.ask.json_types import Bits, Count, DivergenceBits, about, whole
 from rnnlens.ask.questions import STRICT, OfRows, Subjects
 from rnnlens.ask.results import Values
@@ -140,7 +140,7 @@ def _rounded(row: TurnRow) -> dict[str, Any]:
 
 def turn_steps(subjects: Subjects, asked: TurnsQuestion) -> Steps:
     """Where predictions turn in rows or lines, a few at a time."""
-    lines = subjects.read(asked)
+    lines = showing(subjects.read(asked), asked.columns)
     for part, more in _parts(lines, lines.spans(asked.first, asked.limit, _ROWS)):
         yield to_json(part), more
 
@@ -193,7 +193,7 @@ def _turns(reading: Reading, first: int, last: int) -> list[TurnRow]:
     steps = range(first, last)
 
     def there(place: Place) -> bool:
-        return place[1] in reading.rows_of(place[0], 0, length)
+        return place in states.number and place[1] in reading.rows_of(place[0], 0, length)
 
     def pair(a: Place, b: Place) -> _Pair | None:
         return (a, b) if there(a) and there(b) else None

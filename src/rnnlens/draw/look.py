@@ -212,7 +212,8 @@ def sections(grid: Grid, columns: Sequence[int]) -> list[tuple[list[int], list[i
 def bits_at(grid: Grid, row: int, column: int) -> float:
     """How far a state lies from the one it is compared with; 0 where there is none."""
     changes = grid["changes"][row] if grid.get("lines") and grid.get("changes") else []
-    return float(changes[column]["bits"]) if changes else 0.0
+    change = changes[column] if changes else None
+    return float(change["bits"]) if change else 0.0
 
 
 def asked_for(grid: Mapping[str, Any]) -> str:

@@ -179,10 +179,13 @@ class Lines:
             yield start, end, start < end < last
 
     def showing(self, columns: Sequence[str]) -> "Lines":
-        """Of a single text, the kinds in some columns alone; of two, all are compared."""
-        if len(self.readings) > 1:
+        """With the states of the kinds in some columns alone; of pairs, with all. Where two
+        readings are compared the prediction is always among them: what it was and is, is told.
+        """
+        if any(one.source for one in self.readings):
             return self
-        return replace(self, readings=(self.readings[0].showing(columns),))
+        always = (PREDICTION,) if len(self.readings) > 1 else ()
+        return replace(self, readings=tuple(one.showing(columns, always) for one in self.readings))
 
     def doubled(self) -> "Lines":
         """A single text without edits beside itself: whoever has its rows has lines of both."""
@@ -252,17 +255,16 @@ class Lines:
             if row is not None
         ]
         known = [label >= 0 and not side.is_unknown(label) for label in labels]
-        numbers = said.numbers(self.columns, [line.row])
-        p = said.logits[numbers.clamp_min(0)].double().softmax(1)
-        found = [[float(one) for one in p[:, label]] for label in labels]
         nexts = self.readings[0].semantic == "output"
-        return [
-            (found[0][k] if known[0] else None, found[1][k] if known[1] else None)
-            if int(numbers[k]) >= 0
-            and (column.kind.id == PREDICTION or (nexts and not column.back))
-            else None
-            for k, column in enumerate(self.columns)
-        ]
+        asked = [c for c in self.columns if c.kind.id == PREDICTION or (nexts and not c.back)]
+        numbers = said.numbers(asked, [line.row])
+        p = said.logits[numbers[numbers >= 0]].double().softmax(1)[:, labels].tolist()
+        there = (c.id for c, number in zip(asked, numbers.tolist(), strict=True) if number >= 0)
+        found: dict[str, Parting] = {
+            column: (one[0] if known[0] else None, one[1] if known[1] else None)
+            for column, one in zip(there, p, strict=True)
+        }
+        return [found.get(column.id) for column in self.columns]
 
     def _edited_block(self, first: int, last: int) -> Block:
         """Rows of a text with edits, whose places are those of the text without them."""
@@ -270,7 +272,7 @@ class Lines:
         shown, apart = encoded_beside(reading, before, first, last)
         at = {place: k for k, place in enumerate(shown.places)}
         chosen = [
-            at[c.kind.id, row - c.back] if reading.shows(c, row) else None
+            at.get((c.kind.id, row - c.back)) if reading.shows(c, row) else None
             for row in range(first, last)
             for c in self.columns
         ]
@@ -486,7 +488,9 @@ class _Said:
         """Where the logits of some rows are, row by row and column by column; -1: nowhere."""
         return torch.tensor(
             [
-                self.places[column.kind.id, row - column.back] if self.shows(column, row) else -1
+                self.places.get((column.kind.id, row - column.back), -1)
+                if self.shows(column, row)
+                else -1
                 for row in rows
                 for column in columns
                 if row is not None

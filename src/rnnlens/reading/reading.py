@@ -134,13 +134,12 @@ class Reading:
         there = self.rows_of(column.kind.id, -1, len(self.ids))
         return row in there and row - column.back in there
 
-    def showing(self, columns: Sequence[str]) -> "Reading":
-        """The text, of which only the kinds in some columns are wanted; a text with edits, a pair,
-        and one of which none of its columns is named, is wanted whole.
+    def showing(self, columns: Sequence[str], always: Sequence[str] = ()) -> "Reading":
+        """The text, of which only the kinds in some columns are wanted, and those of `always`; one
+        of which none of its columns is named is wanted whole.
         """
         kinds = frozenset(one.kind.id for one in self.columns if one.id in columns)
-        whole = self.edits or self.source or not kinds
-        return self if whole else replace(self, kinds=kinds)
+        return replace(self, kinds=kinds.union(always)) if kinds else self
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, int]]:
         """The first row and the row after the last, a few rows at a time."""

@@ -166,8 +166,9 @@ def _kinds(reading: Reading) -> list[str]:
 
 
 def _earlier(reading: Reading) -> set[str]:
-    """The kinds that have a column one step back."""
-    return {column.kind.id for column in reading.subject.columns if column.back}
+    """The kinds that have a column one step back, of those whose states are asked for."""
+    earlier = {column.kind.id for column in reading.subject.columns if column.back}
+    return earlier if reading.kinds is None else earlier & reading.kinds
 
 
 def each_state(
@@ -224,11 +225,11 @@ def table_of(
     none: Result,
 ) -> list[list[Result]]:  # fmt: skip
     """Values of the places of some rows, row by row and column by column; `none` where a kind has
-    no state.
+    no state, or none that is asked for.
     """
     at = dict(zip(places_of(reading, first, last), values, strict=True))
     return [
-        [at[c.kind.id, t - c.back] if reading.shows(c, t) else none for c in columns]
+        [at.get((c.kind.id, t - c.back), none) if reading.shows(c, t) else none for c in columns]
         for t in range(first, last)
     ]
 

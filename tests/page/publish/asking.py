@@ -119,6 +119,9 @@ class Chance:
             self.pick(*(column.id for column in self.lens.subject.columns)), "nothing"
         )
 
+    def columns(self) -> list[str] | None:
+        return self.pick(None, ["default"], [self.column(), self.column()])
+
     def row(self) -> int:
         return self.mostly(self.random.randint(0, 2), 9)
 
@@ -140,7 +143,7 @@ class Chance:
             "text": text, "semantic": self.semantic, "edits": edits, "limit": self.pick(3, 100),
             "previous": self.pick("", text, f"{text} and", self.pair()), "have": self.row(),
             "previous_edits": self.pick([], edits[:1]) if self._can(edits[:1]) else [],
-            "lenient": self.pick(True, True, False),
+            "lenient": self.pick(True, True, False), "columns": self.columns(),
         }  # fmt: skip
 
     @staticmethod
@@ -152,7 +155,7 @@ class Chance:
         return "api/grid", {
             "text": text, "semantic": self.semantic, "have": self.row(), "lenient": True,
             "previous": self.pick("", text, self.words()), "edits": self.pick([], [], self.edits()),
-            "previous_edits": self.pick([], [f"{self.kinds[0]}@1=0"]),
+            "previous_edits": self.pick([], [f"{self.kinds[0]}@1=0"]), "columns": self.columns(),
         }  # fmt: skip
 
     def divergence(self) -> Question:
@@ -170,6 +173,7 @@ class Chance:
         return {
             "text": text, "semantic": self.semantic, "first": self.pick(0, 0, 1, 4, 20),
             "limit": self.pick(2, 24), "edits": self.pick([], self.edits()),
+            "columns": self.columns(),
         }  # fmt: skip
 
     def follow(self) -> Question:

@@ -76,6 +76,13 @@ def test_only_the_columns_that_are_asked_for_are_answered(formula):
         for semantic in formula.semantics
         for question in ({"text": TEXTS[0]}, more)
     ]
+    two = f"{TEXTS[0]} {{dog|cats see}}"
+    compared = ({"text": TEXTS[0], "edits": ["l1@2=0"]}, {"text": two, "edits": ["c1@1:0=0"]})
+    asked += [
+        (0, "api/grid", {**question, "columns": columns, "lenient": True})
+        for columns in some
+        for question in compared
+    ]
     assert wrong([formula], asked) == []
     rows = of_python(formula, asked[0][2])["rows"]
     assert sum(state is not None for state in rows[0]) == 2

@@ -79,6 +79,17 @@ test("labels that there are not are followed by nobody, and the rest goes on", a
   assert.deepEqual([readings.refused, readings.numbersOf(0)], [false, [0]]);
 });
 
+test("of states that are not at hand nothing is asked for", async () => {
+  const { readings, asked } = made(), held = hold(grid(), null), [first] = held.columns;
+  const part = { ...held, rows: held.rows.map((states) => states.map((state, k) => (k ? null : state))) };
+  readings.show(part, { ...view, turns: true }, [0, 3]);
+  await pause(60);
+  assert.deepEqual(asked.map(({ columns }) => columns), [[first.id], [first.id]]);
+  readings.show(held, view, [0, 3]);
+  await pause(40);
+  assert.equal(asked[2].columns, null);
+});
+
 test("what fails is told once, and no longer when something else is asked for", async () => {
   const { readings, asked, problems } = made(), held = hold(grid(), null);
   const wrong = { ...plainView(), follow: { labels: ["lost"], against: [] } };

@@ -126,10 +126,10 @@ export function turned(grid, kinds, layer) {
 /**
  * The columns whose states a view needs: those that it shows, the prediction, and those of pins, by their names where no grid has
  * told its columns yet; null: all.
- * @param {Held | null} grid that is drawn @param {Pick<View, "kinds" | "pins" | "edits" | "beside">} view
+ * @param {Held | null} grid that is drawn @param {Pick<View, "kinds" | "pins">} view
  */
-export function neededColumns(grid, { kinds, pins, edits, beside }) {
-  if (grid?.answer || edits.length || beside !== null) return null;
+export function neededColumns(grid, { kinds, pins }) {
+  if (grid?.answer) return null;
   const shown = grid ? shownColumns(grid, kinds).map((column) => column.id) : kindNames(kinds);
   const needed = new Set([...shown, TEXTS.prediction, ...pins.map((pin) => pin.column)]);
   if (!grid) return needed.has("all") ? null : [...needed];

@@ -438,6 +438,8 @@ export interface FollowQuestion {
   first?: number;
   /** rows to answer with at most; null: all; 1 to 200 */
   limit?: number | null;
+  /** whose states are wanted, as a grid's question has them; null: all; at most 5,000 */
+  columns?: string[] | null;
   /** at most 64 */
   labels: string[];
   /** at most 64 */
@@ -448,8 +450,8 @@ export interface FollowQuestion {
 
 /** Labels that are followed through a grid: a number for every state. */
 export interface Followed {
-  /** a number for each column */
-  rows: FollowedNumber[][];
+  /** a number for each column; null: of a state that was not wanted */
+  rows: ((FollowedNumber | null)[])[];
   labels: string[];
   against: string[];
   /** rows[0] is this row of the grid */
@@ -526,8 +528,8 @@ export interface Grid {
   edits: string[];
   /** why edits that were asked for are left out */
   dropped: string[];
-  /** where there are edits, what they change in each state of the rows; of two readings, how far each state of the second's lines lies from the first's; else none */
-  changes: Change[][];
+  /** where there are edits, what they change in each state of the rows; of two readings, how far each state of the second's lines lies from the first's; null where there is no state, or none that was wanted; else none */
+  changes: ((Change | null)[])[];
   /** of two readings, in rows where texts part: how probable each state finds the next word of the first and of the second; null: there is none or it is unknown, or the state is not asked about the next word */
   then: (([Probability | null, Probability | null] | null)[])[];
   /** the two readings that are compared; else none */
@@ -544,9 +546,9 @@ export interface Grid {
 
 The answer's rows begin at the first that is missing there or differs, and are `limit` at most.
 Where there is a limit, words beyond the most that are read are left out; without one they are
-refused. Of a single text without edits, states of kinds that none of `columns` shows are null,
-and are not computed. `columns` are names as `rnnlens show --kinds` takes them; one that the run
-does not have names none. */
+refused. States of kinds that none of `columns` shows are null, and are not computed; of a pair,
+source and target, all are. `columns` are names as `rnnlens show --kinds` takes them; one that
+the run does not have names none. */
 export interface GridQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;
@@ -1217,6 +1219,8 @@ export interface TurnsQuestion {
   first?: number;
   /** rows to answer with at most; null: all; 1 to 200 */
   limit?: number | null;
+  /** whose states are wanted, as a grid's question has them; null: all; at most 5,000 */
+  columns?: string[] | null;
   /** at most 20,000 characters */
   text: string;
 }

@@ -52,14 +52,15 @@ export class Comparison {
 
   /**
    * How far what states predict lies from what they predicted before, and what had been the most probable label of each
-   * with its probability before and after.
-   * @param {Float32Array[]} after logits of each @param {Float32Array[]} before @param {Answers} answers @param {Pause} pause
+   * with its probability before and after; null where a state was not wanted.
+   * @param {(Float32Array | null)[]} after logits of each @param {(Float32Array | null)[]} before @param {Answers} answers @param {Pause} pause
    */
   async changes(after, before, answers, pause) {
-    /** @type {Change[]} */ const changes = [];
+    /** @type {(Change | null)[]} */ const changes = [];
     for (const [k, logits] of after.entries()) {
       await pause();
-      changes.push(this.change(logits, before[k], answers));
+      const then = before[k];
+      changes.push(logits && then ? this.change(logits, then, answers) : null);
     }
     return changes;
   }

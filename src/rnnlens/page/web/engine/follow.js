@@ -14,12 +14,12 @@ import { refusal } from "./refusals.js";
  * @returns {Promise<Posts["api/follow"]["answer"]>}
  */
 export async function following(subject, question, pause) {
-  const lines = Lines.of(subject, question), [{ answers }] = lines.shown, { first = 0, limit = COUNTS.rows_unasked } = question;
+  const lines = Lines.of(subject, question).showing(question.columns ?? null), [{ answers }] = lines.shown, { first = 0, limit = COUNTS.rows_unasked } = question;
   const sides = new Sides(question.labels, question.against ?? [], answers.names);
   const rows = await lines.byLine(first, first + (limit ?? Infinity), async (reading, from, to) => {
     /** @type {Map<string, number>} */ const at = new Map();
     await subject.rows.each(reading, from, to, (kind, t, logits) => at.set(`${kind} ${t}`, sides.value(logits, answers.several)), pause);
-    return Array.from({ length: to - from }, (_, k) => lines.columns.map(({ kind, back }) => at.get(`${kind} ${from + k - back}`) ?? 0));
+    return Array.from({ length: to - from }, (_, k) => lines.columns.map(({ kind, back }) => at.get(`${kind} ${from + k - back}`) ?? null));
   }, []);
   return { labels: sides.labels, against: sides.against, from: first, rows };
 }

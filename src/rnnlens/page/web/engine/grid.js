@@ -113,8 +113,8 @@ async function partOf({ readings, lines: every, columns, areTwo }, from, to, pau
     rows.push(drawn?.rows ?? new Map());
     labels.unshift(drawn?.labels ?? {});
   }
-  const { comparison } = readings[0].subject, none = new Float32Array(0);
-  const logitsAt = (/** @type {number} */ k, /** @type {number} */ row) => columns.map(({ kind, back }) => said[k].get(`${kind} ${row - back}`) ?? none);
+  const { comparison } = readings[0].subject;
+  const logitsAt = (/** @type {number} */ k, /** @type {number} */ row) => columns.map(({ kind, back }) => said[k].get(`${kind} ${row - back}`) ?? null);
   /** @type {Grid["changes"]} */ const changes = [];
   for (const { rows: [a, b], isCompared } of readings.length > 1 ? lines : []) {
     changes.push(isCompared ? await comparison.changes(logitsAt(1, b ?? 0), logitsAt(0, a ?? 0), answers, pause) : []);
@@ -127,14 +127,14 @@ async function partOf({ readings, lines: every, columns, areTwo }, from, to, pau
 /**
  * What the states of a line where texts part say of the next word of each, exactly; null where a text ends or its word is
  * unknown, and of states that are not asked about the next word.
- * @param {import("./lines.js").Line} line @param {Reading[]} readings @param {(row: number) => Float32Array[]} logitsAt @returns {Grid["then"][number]}
+ * @param {import("./lines.js").Line} line @param {Reading[]} readings @param {(row: number) => (Float32Array | null)[]} logitsAt @returns {Grid["then"][number]}
  */
 function partings({ then, rows, row }, readings, logitsAt) {
   const [{ subject: { text }, semantic, columns }] = readings;
   if (!then || row === null) return [];
   const labels = readings.map(({ came }, k) => came[(rows[k] ?? 0) + 1] ?? -1);
   return logitsAt(row).map((logits, k) => {
-    if (columns[k].kind !== PREDICTION && (semantic !== "output" || columns[k].back)) return null;
+    if (!logits || (columns[k].kind !== PREDICTION && (semantic !== "output" || columns[k].back))) return null;
     const highest = logits.reduce((a, b) => Math.max(a, b), -Infinity);
     const sum = logits.reduce((all, x) => all + Math.exp(x - highest), 0);
     const [first, second] = labels.map((label) => (label < 0 || text.isUnknown(label) ? null : significant(Math.exp(logits[label] - highest) / sum)));

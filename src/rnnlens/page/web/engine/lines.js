@@ -6,6 +6,7 @@ import { first, folded, repr } from "./python.js";
 import { Refusal } from "../base/refusal.js";
 import { COUNTS } from "../base/rules.js";
 import { aligned } from "./alignment.js";
+import { PREDICTION } from "./network.js";
 import { twoTexts } from "./notation.js";
 import { firstOther, Reading, sameUntil, tooMany } from "./reading.js";
 import { refusal } from "./refusals.js";
@@ -71,6 +72,7 @@ export class Lines {
     this.lines = lines;
     this.areTwo = areTwo;
     this.dropped = dropped;
+    this.made = edits;
     this.edits = edits.map(String);
     /** The readings that are drawn. */ this.shown = areTwo ? readings : readings.slice(-1);
     this.columns = readings[0].columns;
@@ -119,9 +121,14 @@ export class Lines {
     return new Lines(text, readings, lines, true, dropped, edits);
   }
 
-  /** Of a single text, the kinds in some columns alone; of two, all are compared. @param {string[] | null} columns */
+  /**
+   * With the states of the kinds in some columns alone. Where two readings are compared the prediction is always among them.
+   * @param {string[] | null} columns
+   */
   showing(columns) {
-    return !columns || this.readings.length > 1 ? this : Lines.ofReading(this.readings[0].showing(columns), this.dropped);
+    if (!columns) return this;
+    const always = this.readings.length > 1 ? [PREDICTION] : [], readings = this.readings.map((one) => one.showing(columns, always));
+    return new Lines(this.text, readings, this.lines, this.areTwo, this.dropped, this.made);
   }
 
   /** The reading and its row that a line shows. @param {number} line @returns {[Reading, number]} */

@@ -45,7 +45,7 @@ export class Reading {
   /** The text with these edits on the way. @param {Edit[]} edits */
   edited(edits) {
     if (!this.subject.manifest.run.reads) throw refusal("no_network", { what: "an edit" });
-    return new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { edits });
+    return new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { edits, kinds: this.kinds });
   }
 
   /** The text with the same edits and other words. @param {number[]} ids */
@@ -59,10 +59,15 @@ export class Reading {
     return this.edits?.edits ?? [];
   }
 
-  /** The text, of which only the kinds in some columns are wanted; one with edits is wanted whole. @param {string[]} columns their names */
-  showing(columns) {
-    const kinds = new Set(shownColumns(this, columns).map(({ kind }) => kind));
-    return this.edits || !kinds.size ? this : new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { kinds });
+  /**
+   * The text, of which only the kinds in some columns are wanted, and those of `always`; one of which none of its columns is named
+   * is wanted whole.
+   * @param {string[]} columns their names @param {string[]} always
+   */
+  showing(columns, always = []) {
+    const kinds = new Set(shownColumns(this, columns).map(({ kind }) => kind)), { madeEdits: edits } = this;
+    if (!kinds.size) return this;
+    return new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { edits, kinds: new Set([...kinds, ...always]) });
   }
 
   /** States of every kind and of `y` after some words, and before the first of them. @param {number} first @param {number} last @param {Pause} pause */

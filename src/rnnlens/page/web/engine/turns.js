@@ -18,7 +18,7 @@ const FEW = 4; // rows that are asked at once: all that their states predict is 
  * @returns {Promise<Posts["api/turns"]["answer"]>}
  */
 export async function turning(subject, question, pause) {
-  const lines = Lines.of(subject, question), { edges, columns } = new Turns(lines.shown[0], 0), { first = 0, limit = COUNTS.rows_unasked } = question;
+  const lines = Lines.of(subject, question).showing(question.columns ?? null), { edges, columns } = new Turns(lines.shown[0], 0), { first = 0, limit = COUNTS.rows_unasked } = question;
   const gap = { edges: edges.map(() => null), above: columns.map(() => null), surprisal: null };
   const rows = await lines.byLine(first, first + (limit ?? Infinity), async (reading, from, to) => {
     const turns = new Turns(reading, to);

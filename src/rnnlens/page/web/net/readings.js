@@ -126,13 +126,14 @@ export class Readings {
     const flight = new AbortController();
     this.flight = flight;
     const { path, first, limit } = wish, rows = grid.rows.slice(first, first + limit), question = this.question;
-    const asked = { run: grid.run, text: grid.text, semantic: grid.semantic, first, limit, edits: wish.edits, beside: besideOf(grid) };
+    const asked = { run: grid.run, text: grid.text, semantic: grid.semantic, first, limit, edits: wish.edits, beside: besideOf(grid),
+      columns: columnsAtHand(grid, rows) };
     const known = wish.edits.length || !grid.edits.length ? this.numbers : this.unedited;
     try {
       if (path === "api/follow") {
         const found = await this.read(path, { ...asked, labels: follow?.labels ?? [], against: follow?.against ?? [] },
           flight.signal);
-        if (question === this.question) found.rows.forEach((numbers, k) => known.set(rows[k], numbers));
+        if (question === this.question) found.rows.forEach((numbers, k) => known.set(rows[k], numbers.map((one) => one ?? NaN))); // of no state: it is not shown
       } else {
         const found = await this.read(path, asked, flight.signal);
         found.rows.forEach((turns, k) => this.turned.set(rows[k], turns));
@@ -155,4 +156,10 @@ export class Readings {
     this.flight = null;
     this.later(flight.signal.aborted ? this.lull : 0);
   }
+}
+
+/** The columns whose states some rows have; null: all. @param {Held} grid @param {(State | null)[][]} rows */
+function columnsAtHand({ columns }, rows) {
+  const there = columns.filter((_, k) => rows.some((states) => states[k]));
+  return there.length < columns.length ? there.map(({ id }) => id) : null;
 }

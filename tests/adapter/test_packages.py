@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter.adapter import Adapter
+from rnnlens.ask.memory import Direction, stored
+from rnnlens.model.traceable import StateEdit
 
 pytestmark = [pytest.mark.release, pytest.mark.filterwarnings("ignore")]
 WORDS, WIDTH, STEPS = 20, 16, 9
@@ -66,3 +68,43 @@ def test_xlstm():
         for number in (1, 2):
             own = cache[f"block_{number - 1}"]["mlstm_state"][0][0]
             assert _gap(states[f"S{number}"][t, 0], own) <= 1e-5
+
+
+@torch.no_grad()
+def test_xlstm_with_scalar_memory():
+    pytest.importorskip("xlstm")
+    package: Any = import_module("xlstm")
+    torch.manual_seed(0)
+    layer = package.sLSTMLayerConfig(
+        backend="vanilla", num_heads=2, conv1d_kernel_size=4, bias_init="powerlaw_blockdependent"
+    )
+    config = package.xLSTMBlockStackConfig(
+        slstm_block=package.sLSTMBlockConfig(slstm=layer), context_length=16, num_blocks=2,
+        embedding_dim=WIDTH, slstm_at=[0, 1],
+    )  # fmt: skip
+    body = package.xLSTMBlockStack(config)
+    for name, weights in body.named_parameters():
+        if "recurrent" in name:
+            weights.normal_(0, 0.5)  # they begin with zero
+    model, cache = LanguageModel(body).eval(), {}
+    adapter = Adapter(model)
+    trace = adapter.trace(IDS)
+    for t in range(STEPS):
+        _, cache = body.step(model.embed(IDS[:1, t : t + 1]), state=cache)
+        for number in (1, 2):
+            own = cache[f"block_{number - 1}"]["slstm_state"][:, 0]
+            for state, kind in zip(own[:3], "rcn", strict=True):
+                mine = trace.states[f"{kind}{number}"][t, 0]
+                assert _gap(mine, state) <= 1e-5
+    torch.testing.assert_close(trace.logits.transpose(0, 1), model(IDS))
+    states = adapter.trace(IDS[:1]).states
+    weight = torch.ones(WIDTH, dtype=torch.float64)
+    parts, rest = stored(adapter.recurrence, states, Direction("c1", 6, weight, 0.0))
+    assert parts.sum() + rest == pytest.approx(float(states["c1"][6, 0].double().sum()), abs=1e-5)
+    same, zero = (
+        adapter.trace(IDS, edits=[StateEdit("c1", 3, change)])
+        for change in (lambda v: v, torch.zeros_like)
+    )
+    torch.testing.assert_close(same.prediction, trace.prediction, atol=1e-6, rtol=1e-6)
+    assert not torch.allclose(zero.states["r1"][5], trace.states["r1"][5])
+    assert not torch.allclose(zero.prediction[5], trace.prediction[5])

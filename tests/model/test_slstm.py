@@ -34,7 +34,7 @@ def test_outputs_are_those_without_a_maximum(weights, states):
         c = torch.sigmoid(f) * c + i.exp() * z.tanh()
         n = torch.sigmoid(f) * n + i.exp()
         h = torch.sigmoid(o) * c / n
-        torch.testing.assert_close(found["h"][t, 0], h)
+        torch.testing.assert_close(found["r"][t, 0], h)
         torch.testing.assert_close(found["c"][t, 0] * found["m"][t, 0].exp(), c)
 
 
@@ -43,7 +43,7 @@ def test_writers_sum_to_memory_and_output(weights, states):
     ids = {kind.id: f"{kind.id}1" for kind in cell.kinds}
     named = {ids[kind]: values for kind, values in states[1].items()}
     layer = RecurrentLayer(cell, weights, ids, ("x",))
-    for letter in ("c", "k", "n", "h"):
+    for letter in ("c", "k", "n", "r"):
         state = named[ids[letter]][5, 0]
         weight = torch.randn(WIDTH, generator=torch.Generator().manual_seed(2)).double()
         parts, rest = stored([layer], named, Direction(ids[letter], 5, weight, 0.1))
@@ -61,8 +61,8 @@ def test_any_kind_is_edited_and_the_recurrence_goes_on(weights, states):
 
         found = cell.states(x, cell.start(weights, 1), weights, {2: more})
         torch.testing.assert_close(found[kind.id][2], real[kind.id][2] + 0.5)
-        assert torch.equal(found["h"][:2], real["h"][:2])
-        moved = not torch.allclose(found["h"][2:], real["h"][2:], atol=1e-4)
+        assert torch.equal(found["r"][:2], real["r"][:2])
+        moved = not torch.allclose(found["r"][2:], real["r"][2:], atol=1e-4)
         assert moved is (kind.id != "m"), kind.id  # what numbers are kept within changes nothing
 
 

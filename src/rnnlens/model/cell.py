@@ -64,6 +64,10 @@ class Cell(ABC):
         """The additive memories by letter."""
         return {kind.id: kind.memory for kind in self.kinds if kind.memory}
 
+    def flat(self, kind: str, values: Tensor) -> Tensor:  # noqa: ARG002 - for cells that have others
+        """States of a kind as vectors, which they are already."""
+        return values
+
     @abstractmethod
     def shapes(self, inputs: int, width: int) -> dict[str, tuple[int, ...]]:
         """The names and shapes of the weights of a layer that reads so many numbers."""

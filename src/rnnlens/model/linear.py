@@ -30,7 +30,7 @@ _TOGETHER = 16  # timesteps whose decay and write are computed at once
 class Given(NamedTuple):
     """What a scan computes with: a cell of some sizes, what it is given, and its constants."""
 
-    cell: "LinearCell"
+    cell: Cell
     states: States  # kind -> (T, B, ...)
     weights: Weights
 

@@ -21,7 +21,15 @@ from rnnlens.adapter.axes.layout import Layout, described, tensors
 from rnnlens.adapter.modules import submodules
 from rnnlens.adapter.record.calls import Piece
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
-from rnnlens.adapter.record.scans import FUNCTIONS, INLINE, SUBMODULES, Reader, ScanCall, merged
+from rnnlens.adapter.record.scans import (
+    FUNCTIONS,
+    INLINE,
+    SUBMODULES,
+    Reader,
+    ScanCall,
+    Stepped,
+    merged,
+)
 from rnnlens.adapter.recurrence import Recurrence, call_of, layers_of, names_in
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Change
@@ -389,7 +397,7 @@ class ScanPart(Part):
         with as_known(self.called, self.scan.name):
             whole = merged(heard.calls, self.called)
             self.cell, self.weights = whole.given.cell, [whole.given.weights]
-            scan = Scan(*whole.given[:2], whole.begin(), whole.given.weights, here)
+            scan = whole.scan(here)
             reads, output = torch.cat(heard.reads, 2), heard.output
             if here:
                 edited, begin = scan.reads(), min(here)  # before it nothing is other than it was
@@ -407,7 +415,7 @@ class ScanPart(Part):
         self.chains.add(None, flat(output)[0], scan.length)
         return output
 
-    def _keep(self, args: Any, kwargs: Any, scan: Scan, reads: Tensor) -> None:
+    def _keep(self, args: Any, kwargs: Any, scan: Scan | Stepped, reads: Tensor) -> None:
         """Every kind of the call; of the memories, how they are computed when asked for."""
         x = input_of(Layer(self.module, self.called, self.module.forward, args, kwargs))
         cell, lazy = scan.cell, scan.states

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.cell import States
+from rnnlens.model.cell import Cell, Change, States
 from rnnlens.model.cells.linear_memories import (
     MLSTM,
     RGLRU,
@@ -27,8 +27,9 @@ from rnnlens.model.cells.linear_memories import (
     LinearAttention,
     side_by_side,
 )
+from rnnlens.model.cells.slstm import SLSTM
 from rnnlens.model.kinds import INPUT
-from rnnlens.model.linear import Given
+from rnnlens.model.linear import Given, LinearCell, Scan
 
 Arguments = Mapping[str, Any]  # of a call, by name
 _VALUE = INPUT  # mambapy calls the values so that its scan is given
@@ -48,8 +49,34 @@ class ScanCall:
 
     def begin(self) -> States:
         """What is carried into the first timestep."""
-        cell = self.given.cell
-        return cell.begin(self.given.states) | dict(zip(cell.carried, self.start, strict=False))
+        cell, given, weights = self.given
+        batch = next(iter(given.values())).shape[1]
+        first = cell.begin(given) if isinstance(cell, LinearCell) else cell.start(weights, batch)
+        return first | dict(zip(cell.carried, self.start, strict=False))
+
+    def scan(self, edits: Mapping[int, Change]) -> "Scan | Stepped":
+        """All states of the call; `edits` are changes of flat states by timestep."""
+        cell, given, weights = self.given
+        if isinstance(cell, LinearCell):
+            return Scan(cell, given, self.begin(), weights, edits)
+        return Stepped(cell, cell.states(given[INPUT], self.begin(), weights, dict(edits)))
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """The states of a sequence whose gates read its own past: all are computed, step by step."""
+
+    cell: Cell
+    states: States  # kind -> (T, B, H)
+
+    @property
+    def length(self) -> int:
+        """Timesteps."""
+        return len(self.reads())
+
+    def reads(self) -> Tensor:
+        """What is read at every timestep, (T, B, H)."""
+        return self.states[self.cell.output.id]
 
 
 Reader = Callable[[nn.Module, Arguments], ScanCall]
@@ -220,6 +247,24 @@ def _parallel_mlstm(_module: nn.Module, a: Arguments) -> ScanCall:
     )
 
 
+def _slstm(module: Any, a: Arguments) -> ScanCall:
+    """Of the package xlstm: what its gates read of the layer's input, (B, T, 4H)."""
+    cell = module.slstm_cell
+    if cell.config.function != "slstm":
+        raise ValueError(f"function {cell.config.function!r}")
+    heads, size = cell.config.num_heads, cell.config.head_dim
+    back = _float(cell._recurrent_kernel.detach()).view(heads, 4, size, size).transpose(0, 1)  # noqa: SLF001 - it has no other name
+    weights = {"w_h": back, "b": _float(cell._bias.detach())}  # noqa: SLF001
+    start = a.get("state")
+    begun = start is not None and bool((start[2] != 0).any())  # else nothing was written yet
+    return ScanCall(
+        Given(SLSTM(heads), {INPUT: _time_first(_float(a["input"]))}, weights),
+        _copied(start) if start is not None and begun else (),
+        reads=lambda result: _first(result).permute(2, 0, 1, 3).flatten(2),
+        put=lambda result, h: _put(result, h.unflatten(-1, (heads, size)).permute(1, 2, 0, 3)),
+    )
+
+
 def _lightning(module: Any, a: Arguments) -> ScanCall:
     both = module.act_fn(module.qkv_proj(a["hidden_states"]))
     if a.get("attention_mask") is not None:
@@ -250,7 +295,7 @@ FUNCTIONS: dict[str, Reader] = {
     "backend_fn": _parallel_mlstm,
 }
 #: Submodules of a layer that are its scan, by the name of their class.
-SUBMODULES: dict[str, Reader] = {"xLSTMBackend": _mlstm}
+SUBMODULES: dict[str, Reader] = {"xLSTMBackend": _mlstm, "sLSTMCell_vanilla": _slstm}
 #: Layers that have their scan among their own lines, by the name of their class: the submodule that
 #: is given what is read. What the scan is given follows from the layer's input.
 INLINE: dict[str, tuple[str, Reader]] = {"MiniMaxLightningAttention": ("norm", _lightning)}

@@ -17,7 +17,7 @@ _SHARE = (0.0, 1.0)
 
 class SLSTM(Cell):
     """sLSTM: a numerator `c` and a denominator `n`, whose largest exponent is `m`. Its output gate
-    is `g` and its output `r`, as in the other families: of a model, `o` is what a layer gives to the
+    is `g` and its output `r`, as in other families: of a model, `o` is what a layer gives to the
     residual stream, and `h` that stream.
 
     Weights: `w_x` (4H, I), `w_h` (4, heads, H / heads, H / heads) and `b` (4H,), for i, f, z and o

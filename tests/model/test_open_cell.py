@@ -21,10 +21,10 @@ from rnnlens.model.train.training import Trainer, TrainingConfig
 TEXT = "the old dog sees a bird ."
 
 
-class MinGRU(Cell):
+class Bare(Cell):
     """A gated recurrent unit without recurrent weights (Feng and others, 2024)."""
 
-    name = "mingru"
+    name = "bare"
     carried = ("h",)
     dropped = ("w_n",)
     holds = ("z", "d")
@@ -106,7 +106,7 @@ class Delta(Cell):
         return (now["q"][:, None] * through).flatten()
 
 
-@pytest.fixture(autouse=True, params=[MinGRU, Delta])
+@pytest.fixture(autouse=True, params=[Bare, Delta])
 def cell(request: pytest.FixtureRequest) -> Iterator[Cell]:
     made: Cell = register(request.param())
     yield made

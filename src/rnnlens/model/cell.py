@@ -45,9 +45,14 @@ class Cell(ABC):
     kinds: ClassVar[tuple[Kind, ...]]  # in the order of the equations
     carried: ClassVar[tuple[str, ...]]  # the kinds that the next timestep needs
     dropped: ClassVar[tuple[str, ...]] = ()  # the weights that weight drop thins out
+    undecayed: ClassVar[tuple[str, ...]] = ()  # the weights that weight decay leaves alone
     holds: ClassVar[tuple[str, ...]] = ()  # the kinds without which all is linear in the input
     reads_before: ClassVar[bool] = False  # whether its output reads the memory before it is written
     in_browser: ClassVar[bool] = False  # whether page/web/engine has its equations, too
+
+    def sized(self, width: int, heads: int, keys: int) -> "Cell":  # noqa: ARG002
+        """The cell as layers of a width have it; `heads` and `keys` are for matrices as memory."""
+        return self
 
     @property
     def output(self) -> Kind:
@@ -230,6 +235,10 @@ class Layer(nn.Module):
         if drop is None:
             return weights
         return {n: drop(w) if n in self.cell.dropped else w for n, w in weights.items()}
+
+    def undecayed(self) -> list[nn.Parameter]:
+        """The weights that weight decay leaves alone."""
+        return [getattr(self, name) for name in self.shapes if name in self.cell.undecayed]
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights at random."""

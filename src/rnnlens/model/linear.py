@@ -69,6 +69,10 @@ class LinearCell(Cell):
         """Small kinds that follow from what is given, and from carried ones that are no memory."""
         return {}
 
+    def gates_at_once(self, given: States, start: States, w: Weights) -> States:
+        """The gates of many timesteps (T, B, ...), of which `start` was carried into the first."""
+        return self.gates(given, start, w)  # of one that carries no more than memories
+
     @abstractmethod
     def transition(self, memory: str, now: States, w: Weights) -> Transition:
         """T, by what is given and by gates."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import torch
@@ -11,10 +12,12 @@ from torch import Tensor, nn
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model.block import LARGEST, Block
 from rnnlens.model.cell import Layer, States
 from rnnlens.model.cells import CELLS
 from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits
 from rnnlens.model.kinds import EMBEDDING, INPUT, JOINED, Kind, stacked
+from rnnlens.model.lazy import joined, of_each
 from rnnlens.model.network_config import NetworkConfig as NetworkConfig  # noqa: PLC0414
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
@@ -56,7 +59,7 @@ class Network(nn.Module, Traceable):
         self.causal = not config.bidirectional
         inputs, outputs = config.embedding or config.width, config.width * config.directions
         self.embedding = nn.Parameter(torch.empty(word_count or label_count, inputs))
-        cell = CELLS[config.cell]
+        cell = CELLS[config.cell].sized(config.width, *config.parts)
         widths = [inputs] + [outputs] * (config.layers - 1)
         self.layers = nn.ModuleList(Layer(cell, below, config.width) for below in widths)
         if config.bidirectional:
@@ -78,6 +81,16 @@ class Network(nn.Module, Traceable):
         return [
             {k.letter: k.id for k in recurrent if (k.layer, k.reverse) == place} for place in places
         ]
+
+    @property
+    def unprobed(self) -> dict[str, int]:
+        return {
+            layer.ids[kind]: prod(size)
+            for layer in self.recurrence
+            if isinstance(layer.cell, Block)
+            for kind, size in layer.cell.sizes.items()
+            if prod(size) > LARGEST
+        }
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -222,7 +235,8 @@ class Network(nn.Module, Traceable):
         for layer in self.recurrence:
             x = side_by_side([states[kind] for kind in layer.below])
             values = self._states(layer, x, lengths, start, edits)
-            states |= {layer.ids[letter]: v for letter, v in values.items()}
+            same = {kind: kind for kind in states}
+            states = joined([*same, *layer.ids.values()], (states, same), (values, layer.ids))
         top = self.kinds[-1]
         if top.letter == JOINED:
             both = side_by_side([states[edge.kind] for edge in top.sources])
@@ -251,4 +265,4 @@ class Network(nn.Module, Traceable):
             return layer.cell.states(x, prev, layer.weights, here)
         here = turned_edits(here, len(x), lengths)
         values = layer.cell.states(turned(x, lengths), prev, layer.weights, here)
-        return {letter: turned(v, lengths) for letter, v in values.items()}
+        return of_each(values, lambda _, v: turned(v, lengths))

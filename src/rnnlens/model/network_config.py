@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import Options, option
 
-CELL_NAMES = ("lstm", "gru", "rnn")  # of those in model/cells, which import torch
+# The cells in model/cells, which import torch, from the simplest memories to the largest.
+CELL_NAMES = ("lstm", "gru", "rnn", "mingru", "minlstm", "rglru", "mamba", "mamba2", "gla",
+              "deltanet", "rwkv7", "mlstm", "slstm")  # fmt: skip
+HEADED = ("mamba2", "gla", "deltanet", "rwkv7", "mlstm", "slstm")  # whose values have heads
+KEYED = ("mamba", *HEADED[:-1])  # whose memory is a matrix
+HEADS, KEYS = 6, 12  # where nothing is said: of width 300 a memory has 3,600 numbers
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,20 @@ class NetworkConfig(Options):
     tied: bool = option(True, "let the readout share the embedding's matrix")
     bidirectional: bool = option(False, "read backwards too, to tag or to classify")
 
+    heads: int = option(
+        0, f"parts of a memory that is a matrix, or of the units of slstm; 0: {HEADS}",
+        least=0, most=4096,
+    )  # fmt: skip
+    keys: int = option(
+        0, f"keys of each part, or numbers of memory of a unit of mamba; 0: {KEYS}",
+        least=0, most=4096,
+    )  # fmt: skip
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """How many heads and keys there are."""
+        return self.heads or HEADS, self.keys or KEYS
+
     @property
     def directions(self) -> int:
         """How many ways each layer reads a sequence."""
@@ -28,8 +47,27 @@ class NetworkConfig(Options):
         """Refuse shapes that cannot work."""
         super().check()
         if self.cell in CELL_NAMES:
+            self._check_parts()
             return
         from rnnlens.model.cells import CELLS  # where others may have been registered
 
         if self.cell not in CELLS:
-            raise RnnlensError(f"no cell is called {self.cell!r}; choose {', '.join(CELLS)}")
+            known = dict.fromkeys([*CELL_NAMES, *CELLS])
+            raise RnnlensError(f"no cell is called {self.cell!r}; choose {', '.join(known)}")
+
+    def _check_parts(self) -> None:
+        """Refuse heads that do not divide the width, and parts of what has none."""
+        for name, those in (("heads", HEADED), ("keys", KEYED)):
+            if getattr(self, name) and self.cell not in those:
+                raise RnnlensError(
+                    f"--{name} {getattr(self, name)}: a {self.cell} has none; leave it out, or "
+                    f"choose --cell {', '.join(those)}"
+                )
+        heads, width = self.parts[0], self.width
+        if self.cell in HEADED and width % heads:
+            fits = [count for count in range(1, width + 1) if width % count == 0]
+            near = min(fits, key=lambda count: abs(count - heads))
+            raise RnnlensError(
+                f"--width {width} cannot be split over {heads} heads of a {self.cell}; give "
+                f"--heads {near} or --width {max(1, round(width / heads)) * heads}"
+            )

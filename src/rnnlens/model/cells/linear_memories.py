@@ -456,6 +456,13 @@ class MLSTM(LinearCell):
         m = torch.maximum(now["f"] + before["m"], now["i"])
         return {"m": m, "a": torch.exp(now["f"] + before["m"] - m), "b": torch.exp(now["i"] - m)}
 
+    def gates_at_once(self, given: States, start: States, w: Weights) -> States:  # noqa: ARG002
+        forgotten = given["f"].cumsum(0)
+        most = torch.cummax(torch.cat([start["m"][None], given["i"] - forgotten]), 0)[0]
+        m = forgotten + most[1:]
+        before = torch.cat([start["m"][None], m[:-1]])
+        return {"m": m, "a": torch.exp(given["f"] + before - m), "b": torch.exp(given["i"] - m)}
+
     def true_decay(self, memory: str, now: States, w: Weights) -> Tensor:  # noqa: ARG002
         return now["f"].exp()
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -115,7 +115,7 @@ class Trainer:
         self.averages = list(self.average.parameters())
         self.rate = torch.tensor(config.learning_rate, device=device)
         self.optimiser = torch.optim.AdamW(
-            self.parameters,
+            self._groups(),
             lr=self.rate,
             betas=(0.9, 0.99),
             weight_decay=config.weight_decay,
@@ -128,6 +128,15 @@ class Trainer:
         self.nll = torch.zeros((), dtype=torch.float64, device=device)
         self.progress = Progress()
         self.steps = -(-len(train) // config.batch)  # an epoch
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """The weights to learn, those apart that their cell keeps from weight decay."""
+        kept = [p for layer in self.network.recurrent for p in layer.undecayed()]
+        ids = {id(p) for p in kept}
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in self.parameters if id(p) not in ids]}
+        ]
+        return groups + ([{"params": kept, "weight_decay": 0.0}] if kept else [])
 
     @property
     def finished(self) -> bool:

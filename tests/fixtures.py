@@ -107,12 +107,15 @@ def formula_run(
     family: str = "shared",
     semantics: str = "output input output+1",
     layers: int = 2,
+    **parts: int,
 ) -> Path:
-    """A run folder whose every number is given by a formula; no family: no probes."""
+    """A run folder whose every number is given by a formula; no family: no probes. `parts` are the
+    heads and keys of a cell that has them.
+    """
     run = Run(path)
     run.create()
     labels = tuple(WORDS)
-    config = NetworkConfig(cell, width=4, layers=layers, embedding=3)
+    config = NetworkConfig(cell, width=4, layers=layers, embedding=3, **parts)
     network = Network(config, len(labels)).eval().requires_grad_(False)
     for k, weight in enumerate(network.parameters()):
         weight.copy_(wave(tuple(weight.shape), 1.2, k / 19))

@@ -171,7 +171,7 @@ def test_gru_states_satisfy_their_equations(it):
     close(s["h"], s["k"] + s["w"])
 
 
-@pytest.mark.parametrize("name", sorted(CELLS))
+@pytest.mark.parametrize("name", sorted(REFERENCES))
 def test_a_trace_holds_exactly_the_declared_kinds_in_order(name):
     it = case(name, inputs=3, width=4, time=5, batch=2, seed=0)
     states = traced(it)

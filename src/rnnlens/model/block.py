@@ -3,8 +3,8 @@
 The families of `cells/linear_memories.py` say what becomes of a memory once keys, values and decays
 are given. A `Block` computes these from the layer's input and makes an output of what is read: as
 in the papers, the input is normed, perhaps looked back on by a short convolution, and what is read
-is scaled and gated, mapped, and added to the input. So a cell is two functions, `given` and `scale`,
-and the shapes of its weights.
+is scaled and gated, mapped, and added to the input. So a cell is two functions, `given` and
+`scale`, and the shapes of its weights.
 """
 
 from abc import abstractmethod

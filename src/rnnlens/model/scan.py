@@ -24,8 +24,8 @@ _CHUNK = (
 def scanned(change: Tensor, write: Tensor, start: Tensor, whole: bool = False) -> Tensor:
     """Every state (T, ...) of a memory that begins with `start` (...).
 
-    `change` (T, ...) is what stays of each number; where it is `whole`, a matrix (T, ..., K, K) that
-    the memory (..., K, V) is multiplied with.
+    `change` (T, ...) is what stays of each number; where it is `whole`, a matrix (T, ..., K, K)
+    that the memory (..., K, V) is multiplied with.
     """
     states: Tensor = _Scan.apply(change, write, start, whole)
     return states
@@ -58,7 +58,7 @@ def _through(change: Tensor, states: Tensor, whole: bool) -> Tensor:
 
 
 def _prefixes(change: Tensor, write: Tensor, whole: bool) -> Tensor:
-    """The states from nothing on: after each round each holds what twice as many timesteps wrote."""
+    """The states from nothing on: after a round, each is of twice as many timesteps."""
     step = 1
     while step < len(write):
         write = torch.cat(

@@ -1,5 +1,5 @@
-"""Linear attention with decays: GLA (Yang and others, 2023) and the gated delta rule (Yang, Kautz and
-Hatamizadeh, 2024), each head normed and gated after it is read.
+"""Linear attention with decays: GLA (Yang and others, 2023) and the gated delta rule (Yang, Kautz
+and Hatamizadeh, 2024), each head normed and gated after it is read.
 """
 
 import math
@@ -87,8 +87,9 @@ class GLA(_Heads):
 
 
 class DeltaNet(_Heads):
-    """The gated delta rule: a head decays as a whole, and what it says of a key is erased before the
-    key's value is written. Questions, keys and values are convolved; the first two have length 1.
+    """The gated delta rule: a head decays as a whole, and what it says of a key is erased before
+    the key's value is written. Questions, keys and values are convolved; the first two have length
+    1.
     """
 
     name = "deltanet"

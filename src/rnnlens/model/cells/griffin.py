@@ -17,7 +17,7 @@ _LEAST = 1e-6  # of 1 - a², whose root has no slope at zero
 
 
 class Griffin(Block):
-    """RG-LRU between a convolution and a gate. Λ, `decay`, begins where memories stay .9 to .999."""
+    """RG-LRU between a convolution and a gate. Λ, `decay`, begins where .9 to .999 stays."""
 
     name = "rglru"
     carried = ("p", "c")
@@ -32,7 +32,8 @@ class Griffin(Block):
         Kind("b", "recurrence gate", "r", "r = σ(W_r u + b_r)", _U, range=_SHARE, gate=True),
         Kind("i", "input gate", "i", "i = σ(W_i u + b_i)", _U, range=_SHARE, gate=True),
         Kind("a", "decay", "a", "a = exp(-8 softplus(Λ) r)", (Edge("b"),), range=_SHARE, gate=True),
-        Kind("w", "written memory", "w", "w = √(1 - a²) ∘ i ∘ u", (Edge("a"), Edge("i"), Edge("u"))),
+        Kind("w", "written memory", "w", "w = √(1 - a²) ∘ i ∘ u",
+             (Edge("a"), Edge("i"), Edge("u"))),
         output="h = x + W_h (o ∘ c)",
         sources="o",
     )  # fmt: skip

@@ -8,8 +8,7 @@ from torch import Tensor, sigmoid
 
 from rnnlens.model.block import Block, Curve, Shape, Size, kinds_of, of_heads, unit
 from rnnlens.model.cell import Change, States, Weights, register
-from rnnlens.model.cells.linear_memories import RWKV7 as Family
-from rnnlens.model.cells.linear_memories import LinearAttention
+from rnnlens.model.cells import linear_memories as families
 from rnnlens.model.kinds import BELOW, Edge, Kind
 
 _SHIFTED, _SHARE = (Edge(BELOW), Edge("p", 1)), (0.0, 1.0)
@@ -31,7 +30,7 @@ class RWKV7(Block):
     holds = ("q", "K", "g", "b", "a", "o")
     undecayed = (*Block.undecayed, "mix", "b_a", "b_b", "erased", "added", "bonus")
     kinds = kinds_of(
-        Family.kinds,
+        families.RWKV7.kinds,
         Kind("p", "word before", "p", "p = norm(x), for the next word", (Edge(BELOW),)),
         Kind("q", "question", "q", "q = W_q x_q, where x_j = norm(x) + μ_j ∘ (p₋₁ - norm(x))",
              _SHIFTED),
@@ -47,8 +46,8 @@ class RWKV7(Block):
         sources="oqKv",
     )  # fmt: skip
 
-    def family(self, size: Size) -> LinearAttention:
-        return Family.of(size.heads, size.keys, size.values, size.keys)
+    def family(self, size: Size) -> families.LinearAttention:
+        return families.RWKV7.of(size.heads, size.keys, size.values, size.keys)
 
     @property
     def keys(self) -> int:

@@ -1,5 +1,5 @@
-"""The two blocks of xLSTM (Beck and others, 2024): mLSTM, whose memory is a matrix, and sLSTM, whose
-gates see its own last output.
+"""The two blocks of xLSTM (Beck and others, 2024): mLSTM, whose memory is a matrix, and sLSTM,
+whose gates see its own last output.
 """
 
 from collections.abc import Callable
@@ -27,8 +27,8 @@ from rnnlens.model.block import (
     silu,
 )
 from rnnlens.model.cell import Cell, Change, States, Weights, register, unchanged
-from rnnlens.model.cells.linear_memories import MLSTM as Family
-from rnnlens.model.cells.slstm import SLSTM as Memory
+from rnnlens.model.cells import linear_memories as families
+from rnnlens.model.cells import slstm
 from rnnlens.model.kinds import BELOW, Edge, Kind
 
 _BELOW, _PAST, _U = (Edge(BELOW),), (Edge(BELOW), Edge("p", 1)), (Edge("u"),)
@@ -45,7 +45,7 @@ class MLSTM(Block):
     holds = ("q", "K", "i", "f", "o")
     undecayed = (*Block.undecayed, "b_u")
     kinds = kinds_of(
-        Family.kinds,
+        families.MLSTM.kinds,
         Kind("o", "output gate", "o", "o = SiLU(W_o norm(x))", _BELOW, gate=True),
         PAST,
         Kind("u", "convolved input", "u", "u = SiLU(conv(W_u norm(x)))", _PAST),
@@ -59,8 +59,8 @@ class MLSTM(Block):
         sources="ou",
     )  # fmt: skip
 
-    def family(self, size: Size) -> Family:
-        return Family.of(size.heads, size.keys, size.values)
+    def family(self, size: Size) -> families.MLSTM:
+        return families.MLSTM.of(size.heads, size.keys, size.values)
 
     def own_shapes(self, inputs: int) -> dict[str, Shape]:
         width, heads = self.size.width, self.size.heads
@@ -130,14 +130,14 @@ class SLSTM(Cell):
     kinds = (
         PAST,
         Kind("u", "convolved input", "u", "u = SiLU(conv(norm(x)))", _PAST),
-        *map(_own, Memory.kinds),
+        *map(_own, slstm.SLSTM.kinds),
         Kind("h", "output state", "h", "h = x + W_h norm(r)", (Edge(BELOW), Edge("r")),
              output=True),
     )  # fmt: skip
 
     def __init__(self, heads: int = 1) -> None:
         """`heads`: how many parts of the units see each other."""
-        self.heads, self.memory = heads, Memory(heads)
+        self.heads, self.memory = heads, slstm.SLSTM(heads)
 
     def sized(self, width: int, heads: int, keys: int) -> "SLSTM":  # noqa: ARG002
         return SLSTM(heads)

@@ -130,8 +130,8 @@ def test_an_index_with_other_groups_is_refused(run):
 def test_kinds_that_differ_in_capitals_only_are_refused(run, corpus_file):
     lens: Any = opened(run)
     builder = builder_of(lens, corpus_file)
-    lens.subject.probes = replace(lens.subject.probes, kinds=("h2", "H2"))
-    with pytest.raises(RnnlensError, match="the kinds h2 and H2 differ only in capitals"):
+    lens.subject.probes = replace(lens.subject.probes, kinds=("gate", "Gate"))
+    with pytest.raises(RnnlensError, match="the kinds gate and Gate differ only in capitals"):
         builder.plan.contents(builder.texts)
 
 

@@ -42,8 +42,10 @@ from rnnlens.search.index_files import (
     arrow,
     groups_hash,
     holds_column,
+    in_column,
     label_column,
     map_columns,
+    of_kind,
     packed,
     pairs_of,
     probability_column,
@@ -168,12 +170,12 @@ def _check_names(kinds: Sequence[str]) -> None:
     """Refuse kinds that a database would take for the same: it does not tell A from a."""
     seen: dict[str, str] = {}
     for kind in kinds:
-        if other := seen.get(kind.lower()):
+        if other := seen.get(in_column(kind).lower()):
             raise RnnlensError(
                 f"the kinds {other} and {kind} differ only in capitals, which an index cannot "
                 "tell apart; rename one in the module"
             )
-        seen[kind.lower()] = kind
+        seen[in_column(kind).lower()] = kind
 
 
 @dataclass(frozen=True)
@@ -518,17 +520,19 @@ def _kind(kind: str, encodings: Encodings, palette: Palette) -> dict[str, Any]:
         mask = None if there else none
         columns[label_column(kind, k + 1)] = pa.array(numbers.astype(np.int32), mask=mask)
         columns[probability_column(kind, k + 1)] = _numbers(p, "p", mask)
-    columns[f"{kind}_group"] = _names(encodings.group, palette.groups, None)
-    columns[f"{kind}_share"] = _numbers(torch.from_numpy(encodings.share), "share", None)
-    columns[f"{kind}_lead"] = _numbers(torch.from_numpy(encodings.lead), "share", None)
-    columns[f"{kind}_entropy"] = _numbers(torch.from_numpy(encodings.entropy), "entropy", None)
+    columns[of_kind(kind, "group")] = _names(encodings.group, palette.groups, None)
+    columns[of_kind(kind, "share")] = _numbers(torch.from_numpy(encodings.share), "share", None)
+    columns[of_kind(kind, "lead")] = _numbers(torch.from_numpy(encodings.lead), "share", None)
+    columns[of_kind(kind, "entropy")] = _numbers(
+        torch.from_numpy(encodings.entropy), "entropy", None
+    )
     unasked = encodings.rank == 0
-    columns[f"{kind}_came"] = _numbers(torch.from_numpy(encodings.came), "p", unasked)
-    columns[f"{kind}_rank"] = pa.array(encodings.rank.astype(np.int32), mask=unasked)
+    columns[of_kind(kind, "came")] = _numbers(torch.from_numpy(encodings.came), "p", unasked)
+    columns[of_kind(kind, "rank")] = pa.array(encodings.rank.astype(np.int32), mask=unasked)
     answers = palette.answers
     if answers and answers.scale:
         for name, values in zip(AXIS_NUMBERS, encodings.numbers.T, strict=True):
-            columns[f"{kind}_{name}"] = pa.array(values.astype(np.float32))
+            columns[of_kind(kind, name)] = pa.array(values.astype(np.float32))
     if answers and answers.several:
         columns[holds_column(kind)] = pa.array(_sets(encodings)).dictionary_encode()
     return columns

@@ -30,7 +30,7 @@ from rnnlens.search.answers import (
     Table,
     Wrong,
 )
-from rnnlens.search.index_files import arrow, label_column, packed, probability_column
+from rnnlens.search.index_files import arrow, label_column, of_kind, packed, probability_column
 from rnnlens.search.store import Deadline, Index, index_of
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def find(index: Index, question: str, limit: int | None = LIMIT) -> Found:
 
 def _said(row: Mapping[str, Any], kind: str, index: Index) -> Said:
     label, probability = index.labels[row[label_column(kind, 1)]], row[probability_column(kind, 1)]
-    return Said(kind, label, probability, row[f"{kind}_group"], row[f"{kind}_share"])
+    return Said(kind, label, probability, row[of_kind(kind, "group")], row[of_kind(kind, "share")])
 
 
 def _table_row(hit: Hit, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -345,8 +345,8 @@ class CorpusPage:
         table = self.index.ask(sql.groups_at(places, kinds), deadline)
         rows = {(row["sentence"], row["position"]): row for row in table.to_pylist()}
         for place in places:
-            groups = [rows[place][f"{kind}_group"] for kind in kinds]
-            shares = [rows[place][f"{kind}_share"] for kind in kinds]
+            groups = [rows[place][of_kind(kind, "group")] for kind in kinds]
+            shares = [rows[place][of_kind(kind, "share")] for kind in kinds]
             yield tuple(zip(groups, shares, self._colours(groups, shares), strict=True))
 
     def table(self, question: str) -> Table:

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -24,6 +25,7 @@ UNFINISHED = "making.json"  # is there while an index is made
 TOP = 5  # labels kept of each state, the most probable ones
 _MOST_PARTS = 1_000_000
 _MOST_ROWS = 1 << 20  # of a part; one that is made has about 32,768
+_CAPITAL = re.compile(r"(?:.*\.)?[A-Z]\d*<?(?:@[+-]\d)?")  # a kind of one capital letter
 _NUMBERS = ("share", "entropy", "came", "rank")
 _MOST_BITS = 1e6  # of a surprisal or an entropy
 _MOST_FLOAT = 3.4e38  # that 32 bits can hold
@@ -56,6 +58,16 @@ def packed(table: "pa.Table") -> bytes:
     return buffer.getvalue()
 
 
+def in_column(kind: str) -> str:
+    """A kind as columns call it: a database does not tell `K1` from `k1`, and cells have both."""
+    return f"capital_{kind}" if _CAPITAL.fullmatch(kind) else kind
+
+
+def of_kind(kind: str, what: str) -> str:
+    """The column of a kind that has its `what`, such as `l2_group`."""
+    return f"{in_column(kind)}_{what}"
+
+
 @dataclass(frozen=True)
 class Pair(Strict):
     """Two kinds whose predictions are compared: one, and another `back` steps before it."""
@@ -72,27 +84,27 @@ class Pair(Strict):
     @property
     def column(self) -> str:
         """The divergence of the two, in bits."""
-        return f"{self.kind}_differs_{self.name}"
+        return of_kind(self.kind, f"differs_{in_column(self.name)}")
 
 
 def label_column(kind: str, place: int) -> str:
     """The number of the label in that place, from 1."""
-    return f"{kind}_label{place}"
+    return of_kind(kind, f"label{place}")
 
 
 def probability_column(kind: str, place: int) -> str:
     """The probability of the label in that place, from 1."""
-    return f"{kind}_p{place}"
+    return of_kind(kind, f"p{place}")
 
 
 def map_columns(kind: str) -> tuple[str, str]:
     """Where a state is along the first and the second component of its kind."""
-    return f"{kind}_map1", f"{kind}_map2"
+    return of_kind(kind, "map1"), of_kind(kind, "map2")
 
 
 def holds_column(kind: str) -> str:
     """The numbers of the labels that hold, with a probability of a half or more: `,3,7,`."""
-    return f"{kind}_holds"
+    return of_kind(kind, "holds")
 
 
 def kind_columns(kind: str, contents: "Contents") -> list[str]:
@@ -101,9 +113,9 @@ def kind_columns(kind: str, contents: "Contents") -> list[str]:
     return [
         *(label_column(kind, k) for k in places),
         *(probability_column(kind, k) for k in places),
-        f"{kind}_group",
-        *(f"{kind}_{name}" for name in _NUMBERS),
-        *((f"{kind}_lead",) if contents.rule else ()),
+        of_kind(kind, "group"),
+        *(of_kind(kind, name) for name in _NUMBERS),
+        *((of_kind(kind, "lead"),) if contents.rule else ()),
     ]
 
 
@@ -114,11 +126,11 @@ def column_types(contents: "Contents") -> dict[str, str]:
     types |= {"unknown": "bool", "tag": "string", "next": "string", "surprisal": "float"}
     for kind in contents.kinds:
         names = kind_columns(kind, contents)
-        whole = {*names[: contents.top], f"{kind}_rank"}
+        whole = {*names[: contents.top], of_kind(kind, "rank")}
         types |= {name: "int32" if name in whole else "float" for name in names}
-        types[f"{kind}_group"] = "string"
+        types[of_kind(kind, "group")] = "string"
         if contents.sort == "number":
-            types |= {f"{kind}_{name}": "float" for name in AXIS_NUMBERS}
+            types |= {of_kind(kind, name): "float" for name in AXIS_NUMBERS}
         if contents.sort == "set":
             types[holds_column(kind)] = "string"
     for kind in contents.map_kinds:
@@ -147,12 +159,17 @@ def column_limits(contents: "Contents", labels: int) -> dict[str, Limits]:
             missing = place > labels
             limits[label_column(kind, place)] = Limits(most=labels - 1, missing=missing)
             limits[probability_column(kind, place)] = share._replace(missing=missing)
-        limits[f"{kind}_group"] = Limits(is_group=True)
-        limits[f"{kind}_share"], limits[f"{kind}_came"] = share, share._replace(missing=True)
-        limits[f"{kind}_entropy"] = Limits(most=_MOST_BITS)
+        limits[of_kind(kind, "group")] = Limits(is_group=True)
+        limits[of_kind(kind, "share")], limits[of_kind(kind, "came")] = (
+            share,
+            share._replace(missing=True),
+        )
+        limits[of_kind(kind, "entropy")] = Limits(most=_MOST_BITS)
         if contents.sort == "number":
-            limits |= {f"{kind}_{name}": Limits(-_MOST_FLOAT, _MOST_FLOAT) for name in AXIS_NUMBERS}
-        limits[f"{kind}_rank"] = Limits(1, labels, missing=True)
+            limits |= {
+                of_kind(kind, name): Limits(-_MOST_FLOAT, _MOST_FLOAT) for name in AXIS_NUMBERS
+            }
+        limits[of_kind(kind, "rank")] = Limits(1, labels, missing=True)
     for name in (name for kind in contents.map_kinds for name in map_columns(kind)):
         limits[name] = Limits(-_FARTHEST, _FARTHEST)
     return limits | {pair.column: share._replace(missing=True) for pair in contents.pairs}

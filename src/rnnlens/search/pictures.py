@@ -35,7 +35,7 @@ from rnnlens.search.answers import (
     TurnEdge,
     TurnEdges,
 )
-from rnnlens.search.index_files import Pair, arrow, label_column
+from rnnlens.search.index_files import Pair, arrow, label_column, of_kind
 from rnnlens.search.language import as_kind, as_other, as_text, memories, possible
 from rnnlens.search.store import Deadline, Index, index_of
 
@@ -222,8 +222,8 @@ def _differing(
     `leads`, of those at which each of the two leads by the margin, too.
     """
     kinds = index.drawn_kinds
-    names = [f"{kind}_group" if what == "group" else label_column(kind, 1) for kind in kinds]
-    also = [f"{kind}_lead" for kind in kinds] if leads else []
+    names = [of_kind(kind, "group") if what == "group" else label_column(kind, 1) for kind in kinds]
+    also = [of_kind(kind, "lead") for kind in kinds] if leads else []
     pairs = list(combinations(range(len(kinds)), 2))
     resamples, begun = Resamples(min(_UNITS, index.contents.sentences)), 0
     counts = np.zeros((resamples.sentences, 1 + 2 * len(pairs)))  # words, and of each pair

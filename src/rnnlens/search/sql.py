@@ -17,6 +17,7 @@ from rnnlens.search.index_files import (
     holds_column,
     label_column,
     map_columns,
+    of_kind,
     probability_column,
 )
 
@@ -56,7 +57,7 @@ class Compiler:
         columns = [column(name) for name in WORD] + [
             column(name) for kind in shown
             for name in (label_column(kind, 1), probability_column(kind, 1),
-                         f"{kind}_group", f"{kind}_share")
+                         of_kind(kind, "group"), of_kind(kind, "share"))
         ]  # fmt: skip
         order = "sentence, position"
         extra = ""
@@ -172,7 +173,7 @@ class Compiler:
             return column(quantity.name)
         if quantity.name == "surprisal":
             return f"(-log2(greatest({column(quantity.kind + '_came')}, 1e-38)))"
-        return column(f"{quantity.kind}_{quantity.name}")
+        return column(of_kind(quantity.kind, quantity.name))
 
     def _read_as(self) -> str:
         """The label that the model takes a word for, which gives it its colour in a grid: whatever
@@ -198,9 +199,11 @@ class Compiler:
     def _expects(self, node: tree.Expects) -> str:
         kind = node.kind
         if node.group:
-            same = f"{column(f'{kind}_group')} = {text(node.group)}"
+            same = f"{column(of_kind(kind, 'group'))} = {text(node.group)}"
             if node.operator:
-                share = f"{column(f'{kind}_share')} {_OPERATOR[node.operator]} {node.number!r}"
+                share = (
+                    f"{column(of_kind(kind, 'share'))} {_OPERATOR[node.operator]} {node.number!r}"
+                )
                 same = f"({same} AND {share})"
             return same
         labels = ", ".join(map(str, node.labels))
@@ -280,7 +283,9 @@ def rows_of_file(path: Path, numbers: Sequence[int]) -> str:
 
 def groups_at(places: Sequence[tuple[int, int]], kinds: Sequence[str]) -> str:
     """The group and share of every kind at words that are given as sentence and position."""
-    columns = ", ".join(column(f"{kind}_{name}") for kind in kinds for name in ("group", "share"))
+    columns = ", ".join(
+        column(of_kind(kind, name)) for kind in kinds for name in ("group", "share")
+    )
     some = _numbers(sorted({sentence for sentence, _ in places}))
     pairs = ", ".join(f"({sentence}, {position})" for sentence, position in places)
     return (
@@ -347,8 +352,8 @@ def map_density(kind: str, corner: Sequence[float], sides: Sequence[float], most
         for name, low, side in zip(map_columns(kind), corner, sides, strict=True)
     )
     return (
-        f'SELECT {x} AS x, {y} AS y, {column(f"{kind}_group")} AS "group", count(*) AS words '
-        "FROM words GROUP BY ALL ORDER BY ALL"
+        f'SELECT {x} AS x, {y} AS y, {column(of_kind(kind, "group"))} AS "group", '
+        "count(*) AS words FROM words GROUP BY ALL ORDER BY ALL"
     )
 
 

@@ -1,10 +1,12 @@
 """What jobs do where nobody says otherwise: presets for machines without a GPU and with one, a
-recipe for each task, and how much is compared. Read without torch, for the flags of commands.
+recipe for each task and each cell, and how much is compared. Read without torch, for the flags of
+commands.
 """
 
 from typing import Any
 
 from rnnlens.corpus.read.task import CLASSIFY, TAG
+from rnnlens.model.network_config import CELL_NAMES
 
 # A smaller network, chosen by what two CPU cores reach in minutes (docs/results.md).
 QUICK = "quick"
@@ -48,5 +50,18 @@ RECIPES: dict[str, dict[str, Any]] = {
         "dropout_hidden": 0.4,
         "dropout_output": 0.4,
     },
+}
+# How each cell is trained where neither a flag nor the task's recipe says otherwise. Those of the
+# linear memories begin with the LSTM's and drop more, since with it they learn the training data by
+# heart; they are not chosen by measuring yet.
+_LINEAR: dict[str, Any] = {
+    "learning_rate": 5e-3,
+    "dropout_words": 0.2,
+    "dropout_input": 0.4,
+    "dropout_hidden": 0.3,
+    "dropout_output": 0.4,
+}
+CELL_RECIPES: dict[str, dict[str, Any]] = {
+    cell: dict(_LINEAR) for cell in CELL_NAMES if cell not in ("lstm", "gru", "rnn")
 }
 COMPARED_WORDS = 100_000  # that two lenses are compared on, at most

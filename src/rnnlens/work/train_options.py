@@ -13,7 +13,7 @@ from rnnlens.model.network_config import NetworkConfig
 from rnnlens.model.train.training_config import TrainingConfig
 from rnnlens.run.folder import Run
 from rnnlens.run.record import Record
-from rnnlens.work.recipes import PRESETS, RECIPES
+from rnnlens.work.recipes import CELL_RECIPES, PRESETS, RECIPES
 
 if TYPE_CHECKING:
     from rnnlens.corpus.corpus import EncodedCorpus
@@ -29,11 +29,14 @@ class TrainOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], preset: str | None = None) -> "TrainOptions":
-        """What is asked for by name, with the task's recipe and a preset where nothing is said."""
+        """What is asked for by name; where nothing is said, as the preset has it, or the recipe of
+        the task or of the cell.
+        """
         if preset and preset not in PRESETS:
             raise RnnlensError(f"no preset is called {preset!r}; there is {', '.join(PRESETS)}")
         task = given.get("task") or NEXT
-        values = {**RECIPES.get(str(task), {}), **(PRESETS[preset] if preset else {})}
+        cell = CELL_RECIPES.get(str(given.get("cell")), {})
+        values = {**cell, **RECIPES.get(str(task), {}), **(PRESETS[preset] if preset else {})}
         options = cls(
             corpus=from_flags(CorpusConfig, given, values),
             network=from_flags(NetworkConfig, given, values),

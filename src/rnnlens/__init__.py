@@ -51,6 +51,7 @@ _MODULES = {
     "rnnlens.lab.accuracy": "Accuracy Published SuiteAccuracy",
     "rnnlens.lab.by_kind": "ByParadigm KindValue",
     "rnnlens.lab.erase": "Erased Erasures",
+    "rnnlens.lab.erase_concept": "ConceptErased ConceptErasures",
     "rnnlens.lab.formula": "Formula",
     "rnnlens.lab.half_lives": "HalfLives KindLife UnitLives",
     "rnnlens.lab.laboratory": "Lab",

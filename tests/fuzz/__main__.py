@@ -1,5 +1,5 @@
-"""`make fuzz`: mutated runs, checkpoints, corpora, indexes and published files, commands that are
-killed, random requests.
+"""`make fuzz`: mutated runs, checkpoints, corpora, indexes, published files and suites, commands that
+are killed, random requests.
 
 python -m tests.fuzz                       everything, for at most --seconds each
 python -m tests.fuzz runs --count 500 --seed 7
@@ -22,6 +22,7 @@ from tests.fuzz.kills import Kills
 from tests.fuzz.published import Published
 from tests.fuzz.runs import Runs
 from tests.fuzz.states import States
+from tests.fuzz.suites import Suites
 
 SUBJECTS: dict[str, tuple[Callable[[Path], harness.Case], int]] = {  # and how many cases
     "runs": (Runs, 10_000),
@@ -31,6 +32,7 @@ SUBJECTS: dict[str, tuple[Callable[[Path], harness.Case], int]] = {  # and how m
     "kills": (Kills, 300),
     "published": (Published, 2_000),
     "states": (States, 2_000),
+    "suites": (Suites, 2_000),
 }
 
 

@@ -12,6 +12,7 @@ from tests.fuzz.indexes import Indexes
 from tests.fuzz.published import Published
 from tests.fuzz.runs import Runs
 from tests.fuzz.states import PlainStates, States
+from tests.fuzz.suites import Suites
 from tests.sampling import sampled
 
 
@@ -26,8 +27,10 @@ from tests.sampling import sampled
             (Indexes, 12),
             (PlainStates, 60),
             (States, 20),
+            (Suites, 60),
         ],
         (Checkpoints, 12),
+        (Suites, 60),
         (PlainStates, 60),
     ),
 )

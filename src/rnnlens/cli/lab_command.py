@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,14 @@ from rnnlens.base.files import write_bytes
 from rnnlens.cli.output import draw
 from rnnlens.cli.shared_flags import add_trust_flags, allow_code, begin, check_runs
 from rnnlens.corpus.corpus_config import SPLITS
-from rnnlens.draw.charts import check_chart, write_squares
+from rnnlens.draw.charts import Squares, check_chart, write_squares
 from rnnlens.lab.suite import UNKNOWN, built_in, check_seed
 from rnnlens.run.folder import run_at
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rnnlens.corpus.read import Sentence
     from rnnlens.lab.by_kind import ByParadigm
     from rnnlens.lab.laboratory import Lab
 
@@ -41,7 +45,8 @@ With --units every unit of every memory and output is taken out: those without w
 is preferred least (in incongruent items, where there are such), confirmed on other items. With
 --directions a dimension of each memory and output is found in two ways, interchanged and taken out,
 beside a placebo. With --erase what two contexts differ in is erased from a kind at every word
-(LEACE): what a probe can still read, what that costs the model, and what it does to the suite.
+(LEACE): what a probe can still read, what that costs the model, and what it does to the suite. With
+--concept a tag, a group, a word or what the contrasts differ in is erased over a --corpus.
 
 examples:
   rnnlens lab english-news agreement
@@ -49,11 +54,13 @@ examples:
   rnnlens lab english-news agreement --kinds --interchange --paradigm "one attractor"
   rnnlens lab english-news agreement --unit c2:174 --text "the authors near the teacher"
   rnnlens lab english-news agreement --units --directions --erase --paradigm "one attractor"
+  rnnlens lab english-news agreement --concept NOUN --corpus news.conllu --only c2
   rnnlens lab runs/news agreement --half-lives news.txt
   rnnlens lab runs/news/kept/0002 agreement --beside runs/news
   rnnlens lab runs/news blimp.jsonl --json
   rnnlens lab runs/news mine.suite -o mine.csv"""
 
+BESIDE = "beside"
 _UNIT = re.compile(r".{1,200}:\d{1,9}")
 _ENDINGS = (".json", ".csv", ".html")
 
@@ -91,6 +98,19 @@ def add_to(verbs: Any) -> None:
                         help="directions along which it moves, with a placebo")  # fmt: skip
     parser.add_argument("--erase", action="store_true",
                         help="take what contexts differ in out of kinds")  # fmt: skip
+    parser.add_argument("--concept", metavar="NAME",
+                        help="take a tag, a group of labels or a word out of kinds at every word "
+                        "of --corpus; next:NAME, of the word that comes; or contrast"
+                        )  # fmt: skip
+    parser.add_argument("--corpus", metavar="CORPUS", help="what --concept is taken out of")
+    parser.add_argument("--texts", type=int, default=2_000, metavar="N",
+                        help="sentences of --corpus at most (default: 2000)")  # fmt: skip
+    parser.add_argument("--only", metavar="KINDS",
+                        help="kinds for --units, --directions, --erase and --concept, with commas "
+                        "(default: all memories and outputs)")  # fmt: skip
+    parser.add_argument("--contrasts", type=int, default=1_000, metavar="N",
+                        help="contrasts at most for --interchange, --directions and --erase "
+                        "(default: 1000)")  # fmt: skip
     parser.add_argument("--half-lives", metavar="CORPUS",
                         help="how long memory lasts, over a corpus")  # fmt: skip
     parser.add_argument("--beside", type=run_at, metavar="RUN",
@@ -111,6 +131,7 @@ def run_lab(args: argparse.Namespace) -> int:
     _check(args)
     check_runs(args.path, *([args.beside] if args.beside else []))
     begin(f"asking {args.path.path} what {args.suite} asks")
+    from rnnlens.lab.by_kind import ByParadigm
     from rnnlens.lab.lab_page import lab_page
     from rnnlens.lab.lab_tables import (
         TABLES,
@@ -119,29 +140,42 @@ def run_lab(args: argparse.Namespace) -> int:
         squares,
         unit_squares,
     )
+    from rnnlens.lab.side_by_side import side_by_side
     from rnnlens.lens.open import opened
 
     allow_code(args, args.path, *([args.beside] if args.beside else []))
     found = opened(args.path).lab(
         args.suite, unknown=args.unknown, published=args.published, most=args.most, seed=args.seed
     )
-    by_kind = _by_kind(args, found)
-    more = _more(args, found)
-    tables = [kind_table(one, args.paradigm) for one in by_kind.values()]
-    tables += [TABLES[name](one) for name, one in more.items()]
+    labs = {"": found}
+    if args.beside:
+        labs[BESIDE] = opened(args.beside).lab(found.items.suite, unknown=args.unknown)
+    whole, tables, more_tables = found.to_json(), [accuracy_table(found)], list[str]()
+    drawn, pictures = list[Squares](), list[ByParadigm]()
+    for place, lab in labs.items():
+        by_kind, more = _by_kind(args, lab), _more(args, lab)
+        if place:
+            more = {BESIDE: side_by_side(found, lab)} | more
+            tables.append(f"beside it {lab.subject.name}:")
+        tables += [kind_table(one, args.paradigm) for one in by_kind.values()]
+        more_tables += [TABLES[name](one) for name, one in more.items()]
+        tables += more_tables[len(more_tables) - len(more) :]
+        drawn += [unit_squares(more["unit"])] if args.unit else []
+        pictures += [replace(one, name=f"{lab.subject.name}: {one.name}") if args.beside else one
+                     for one in by_kind.values()]  # fmt: skip
+        told = {name: one.to_json() for name, one in (by_kind | more).items()}
+        beside = told.pop(BESIDE, {})
+        whole |= {BESIDE: beside | told} if place else told
     if args.figure:
-        panels = [squares(one, args.paradigm) for one in by_kind.values()]
-        panels += [unit_squares(more["unit"])] if args.unit else []
-        write_squares(panels, args.figure)
-    whole = found.to_json() | {name: one.to_json() for name, one in (by_kind | more).items()}
+        write_squares([*(squares(one, args.paradigm) for one in pictures), *drawn], args.figure)
     written = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if args.output:
         text = written
         if args.output.suffix != ".json":
             is_page = args.output.suffix == ".html"
-            text = lab_page(found, list(by_kind.values())) if is_page else found.to_csv()
+            text = lab_page(found, pictures, more_tables) if is_page else found.to_csv()
         write_bytes(args.output.resolve(), text.encode())
-    draw(written if args.json else "\n\n".join([accuracy_table(found), *tables]) + "\n")
+    draw(written if args.json else "\n\n".join(tables) + "\n")
     return 0
 
 
@@ -160,6 +194,8 @@ def _check(args: argparse.Namespace) -> None:
         raise RnnlensError("--unit is followed over a --text; give both")
     if args.unit and not _UNIT.fullmatch(args.unit):
         raise RnnlensError(f"--unit {args.unit[:40]}: give a kind and a number, such as c2:174")
+    if bool(args.concept) != bool(args.corpus):
+        raise RnnlensError("--concept is taken out of a --corpus; give both")
     if args.untrained and not args.interchange:
         raise RnnlensError("--untrained is a control of --interchange; give that, too")
 
@@ -170,36 +206,42 @@ def _by_kind(args: argparse.Namespace, found: "Lab") -> dict[str, "ByParadigm"]:
     if args.kinds:
         by_kind["kinds"] = found.preferences(args.paradigm)
     if args.interchange:
-        by_kind["interchange"] = found.interchange(seed=args.seed, paradigm=args.paradigm)
+        by_kind["interchange"] = found.interchange(
+            most=args.contrasts, seed=args.seed, paradigm=args.paradigm
+        )
     if args.untrained:
         by_kind["untrained"] = found.interchange(
-            seed=args.seed, untrained=True, paradigm=args.paradigm
+            most=args.contrasts, seed=args.seed, untrained=True, paradigm=args.paradigm
         )
     return by_kind
 
 
 def _more(args: argparse.Namespace, found: "Lab") -> dict[str, Any]:
     """What is responsible, by its name in JSON."""
-    asked = {"units": found.units, "directions": found.directions, "erase": found.erase}
-    more: dict[str, Any] = {
-        name: ask(seed=args.seed, paradigm=args.paradigm)
-        for name, ask in asked.items()
-        if getattr(args, name)
-    }
+    kinds = args.only.split(",") if args.only else None
+    asked = {"seed": args.seed, "paradigm": args.paradigm}
+    more: dict[str, Any] = {}
+    if args.units:
+        more["units"] = found.units(kinds, **asked)
+    if args.directions:
+        more["directions"] = found.directions(kinds, args.contrasts, **asked)
+    if args.erase:
+        more["erase"] = found.erase(kinds, args.contrasts, **asked)
     if args.unit:
         kind, _, number = args.unit.rpartition(":")
         more["unit"] = found.unit(kind, int(number), args.text)
+    if args.concept:
+        more["concept"] = found.erase_concept(_sentences(args.corpus), args.concept, kinds,
+                                              args.texts, args.seed, args.paradigm)  # fmt: skip
     if args.half_lives:
-        from rnnlens.corpus.corpus import Corpus
-        from rnnlens.corpus.corpus_config import ReadingConfig
-
-        corpus = Corpus.read(args.half_lives, ReadingConfig())
-        sentences = (one.words for part in SPLITS for one in corpus.sentences(part))
-        more["half_lives"] = found.half_lives(sentences)
-    if args.beside:
-        from rnnlens.lab.side_by_side import side_by_side
-        from rnnlens.lens.open import opened
-
-        other = opened(args.beside).lab(found.items.suite, unknown=args.unknown)
-        more["beside"] = side_by_side(found, other)
+        more["half_lives"] = found.half_lives(_sentences(args.half_lives))
     return more
+
+
+def _sentences(path: str) -> "Iterator[Sentence]":
+    """All of a corpus, with their tags where it has some."""
+    from rnnlens.corpus.corpus import Corpus
+    from rnnlens.corpus.corpus_config import ReadingConfig
+
+    corpus = Corpus.read(path, ReadingConfig())
+    return (one for part in SPLITS for one in corpus.sentences(part))

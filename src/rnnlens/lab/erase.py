@@ -63,7 +63,7 @@ class Erased:
 class Erasures:
     """Erasures from several kinds, one at a time."""
 
-    learnt_from: int  #: Contrasts that they were learned from.
+    learnt_from: int  #: Pairs of contexts that they were learned from.
     probed: int  #: Others, that probes were fitted on.
     contrasts: int  #: Contrasts that they were measured on.
     kinds: tuple[Erased, ...] = ()
@@ -102,6 +102,9 @@ def erasures(
     known = {_place(one) for one in learnt} & {_place(one) for one in probed}
     learnt, probed, held = ([one for one in part if _place(one) in known]
                             for part in (learnt, probed, held))  # fmt: skip
+    # With another verb a pair of contexts has the same states.
+    learnt, probed = (list({one.contexts: one for one in part}.values())
+                      for part in (learnt, probed))  # fmt: skip
     if not held:
         raise RnnlensError(
             "no contexts that are held out are as long as others that were learned from; give more "

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import Floats
+from rnnlens.base.pace import checkpoint
 from rnnlens.lab.by_kind import ByParadigm, by_paradigm, names_of_words
 from rnnlens.lab.contrasts import NONE, Contrast, Forms
 from rnnlens.lab.going_on import Contexts
@@ -157,6 +158,7 @@ def _moved(
         sign[count:] = -1
         for step in range(begin, steps):
             for k, kind in enumerate(kinds):
+                checkpoint()
                 mine = own.states[kind][step]
                 instead = torch.cat([mine.roll(count, 0), alike.states[kind][step]])
 

@@ -11,7 +11,7 @@ from rnnlens.lab.lab_tables import between, rows_of, share, summary
 from rnnlens.lab.laboratory import Lab
 
 _MORE, _LESS = "#5e3c99", "#b35806"  # than what is usual: violet and orange, told apart by all eyes
-_STYLE = """
+STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem;
   color: #1c1c22; background: #fff }
 h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem }
@@ -21,29 +21,59 @@ th:first-child { text-align: left; font-weight: normal }
 thead th { border-bottom: 1px solid #9a9aa3; font-weight: 600 }
 .condition th { padding-left: 1.6rem; color: #55555f }
 .squares td { min-width: 2.1rem; text-align: center }
+.dark { color: #fff }
 .wide { overflow-x: auto }
+nav { margin: .4rem 0; line-height: 2 } nav a, nav b { margin-right: .8rem; white-space: nowrap }
+nav span { color: #55555f; margin-right: .8rem }
+a { color: #5e3c99; text-underline-offset: .2em }
+.squares th:first-child, table th:first-child { position: sticky; left: 0; background: #fff }
+@media (max-width: 500px) { body { margin: 1rem auto; padding: 0 .7rem }
+  nav a, nav b { display: inline-block; padding: .5rem 0 } th, td { padding: .2rem .35rem } }
 p, li { max-width: 60rem }
 """
 
 
-def lab_page(lab: Lab, by_kind: Sequence[ByParadigm] = ()) -> str:
-    """Accuracies, and what was measured of kinds: paradigms by kinds, then each one's words."""
+def lab_page(lab: Lab, by_kind: Sequence[ByParadigm] = (), tables: Sequence[str] = ()) -> str:
+    """Accuracies, and what was measured of kinds: paradigms by kinds, then each one's words; and
+    tables as a terminal has them.
+    """
     title = f"{lab.subject.name} on {lab.items.suite.name}"
-    parts = [f"<h1>{_text(title)}</h1>", _list(summary(lab, lab.result)), _accuracies(lab)]
+    parts = [f"<h1>{_text(title)}</h1>", *accuracies(lab)]
     for found in by_kind:
-        parts.append(f"<h2>{_text(found.name)}</h2>")
-        parts.append(_list(found.notes))
-        parts.append(_squares(found, None))
-        parts += [_squares(found, paradigm) for paradigm in found.paradigms]
+        parts += pictures(found, (None, *found.paradigms))
+    lines = ("\n".join(map(_text, table.split("\n"))) for table in tables)
+    parts += [f"<pre class=wide>{table}</pre>" for table in lines]
+    return html_page(title, parts)
+
+
+def html_page(title: str, parts: Sequence[str], style: str = "") -> str:
+    """A page of some parts; `style` is where its style is, else it is in the page."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
+    looks = (
+        f'<link rel="stylesheet" href="{style}">'
+        if style
+        else (
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{STYLE}</style>'
+        )
+    )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n<body>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_text(title)}</title>{looks}</head>\n<body>"
         + "\n".join(parts)
         + "</body></html>\n"
     )
+
+
+def accuracies(lab: Lab) -> list[str]:
+    """What was asked, and how often it is right."""
+    return [_list(summary(lab, lab.result)), f"<div class=wide>{_accuracies(lab)}</div>"]
+
+
+def pictures(found: ByParadigm, which: Sequence[str | None]) -> list[str]:
+    """Numbers of kinds as squares: of paradigms' words, or, None, of all paradigms at the last."""
+    squares = [_squares(found, paradigm) for paradigm in which]
+    return [f"<h2>{_text(found.name)}</h2>", _list(found.notes), *squares]
 
 
 def _text(text: str) -> str:
@@ -102,6 +132,7 @@ def _square(found: ByParadigm, paradigm: str, kind: str, before: int, value: flo
     about += [f"{one.low:.3f} to {one.high:.3f}"] if one.low is not None and one.high is not None \
         else []  # fmt: skip
     about += [f"control {one.control:.3f}"] if one.control is not None else []
-    ink = ";color:#fff" if far > 0.55 else ""
-    return (f'<td style="background:{colour}{ink}" title="{_text(", ".join(about))}">'
+    # An attribute, and no style: pages that are served may have styles in files alone.
+    ink = " class=dark" if far > 0.55 else ""
+    return (f'<td bgcolor="{colour}"{ink} title="{_text(", ".join(about))}">'
             f"{value:.2f}</td>")  # fmt: skip

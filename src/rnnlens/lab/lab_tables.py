@@ -11,6 +11,7 @@ from rnnlens.draw.printable import clip, width_of
 from rnnlens.lab.accuracy import Accuracy, SuiteAccuracy
 from rnnlens.lab.by_kind import ByParadigm
 from rnnlens.lab.erase import Erasures
+from rnnlens.lab.erase_concept import ConceptErasures
 from rnnlens.lab.half_lives import HalfLives
 from rnnlens.lab.laboratory import Lab
 from rnnlens.lab.side_by_side import SideBySide
@@ -194,10 +195,31 @@ def erasure_table(found: Erasures) -> str:
         rows.append([one.kind, str(one.rank), *read, *losses, *map(share, right)])
     head = (
         "what is left without what both contexts differ in, erased at every word; learned on "
-        f"{found.learnt_from} contrasts, read by a probe of {found.probed} others, measured on "
-        f"{found.contrasts} more: no context is in two of these"
+        f"{found.learnt_from} pairs of contexts, read by a probe of {found.probed} others, "
+        f"measured on {found.contrasts} contrasts of more: no context is in two of these"
     )
     return "\n".join([head, *columns(rows)])
+
+
+def concept_table(found: ConceptErasures) -> str:
+    """What is left without a concept, by kind."""
+    heads = "rank,probe,after,95%,balanced,after,loss,after,chance,right,after,chance"
+    rows = [["erased from", *heads.split(",")]]
+    for one in found.kinds:
+        read = share(one.read), share(one.read_after), between(one.low, one.high)
+        even = map(share, (one.balanced, one.balanced_after))
+        losses = (f"{loss:.3f}" for loss in (one.loss, one.loss_after, one.loss_control))
+        right = (one.accuracy, one.accuracy_after, one.accuracy_control)
+        rows.append([one.kind, str(one.rank), *read, *even, *losses, *map(share, right)])
+    head = [
+        f"erased at every word: {found.about}; holds of {share(found.rate)} of words",
+        f"learned on {found.learnt_from:,} words, read by a probe of {found.probed:,} others, asked "
+        f"of {found.asked:,} more in {found.texts:,} texts; the majority is {share(found.majority)}"
+        ", balanced 50%",
+        f"loss: nats a word, of {found.words:,}; right: of {found.items:,} items of the suite; "
+        f"chance: {found.control}",
+    ]
+    return "\n".join([*head, *columns(rows)])
 
 
 def half_life_table(found: HalfLives) -> str:
@@ -242,5 +264,5 @@ def beside_table(found: SideBySide) -> str:
 
 TABLES: dict[str, Callable[[Any], str]] = {
     "units": unit_table, "directions": direction_table, "erase": erasure_table,
-    "unit": unit_trace_table, "half_lives": half_life_table, "beside": beside_table,
+    "concept": concept_table, "unit": unit_trace_table, "half_lives": half_life_table, "beside": beside_table,
 }  # fmt: skip

@@ -14,9 +14,18 @@ from rnnlens.base.schema import to_json
 from rnnlens.base.tables import csv_text, data_frame
 from rnnlens.lab.accuracy import Accuracy, SuiteAccuracy, read_published, suite_accuracy
 from rnnlens.lab.by_kind import ByParadigm
+from rnnlens.lab.concept import (
+    CONTRAST,
+    Concept,
+    Teller,
+    contrast_concept,
+    read_sentences,
+    told_concept,
+)
 from rnnlens.lab.contrasts import Contrast, Sort, contrasts, forms
 from rnnlens.lab.encoded import Encoded, encoded
 from rnnlens.lab.erase import Erasures, erasures
+from rnnlens.lab.erase_concept import ConceptErasures, erased_concept
 from rnnlens.lab.half_lives import HORIZON, MOST_TEXTS, HalfLives, half_lives
 from rnnlens.lab.interchange import MOST_CONTRASTS, drawn, interchange
 from rnnlens.lab.preference import preferences
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _UNTRAINED = "untrained: with the weights in another order"
+_MOST_ITEMS = 1_000  # of a suite that are asked again and again
 _PUBLISHED = "models_summary.jsonl"  # as BLiMP calls what it has of other models
 
 
@@ -47,6 +57,7 @@ class Lab:
     ) -> None:
         self.subject, self.items = subject, items
         self._published = published
+        self.quiet = False  # whether nothing is said of how far long work is
         self._reader = Reader(subject.model, subject.session.text)
 
     @cached_property
@@ -182,17 +193,50 @@ class Lab:
             return erasures(self._reader, some, kinds and names(kinds), seed,
                             progress.advance)  # fmt: skip
 
+    def erase_concept(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        concept: str | Teller,
+        kinds: Sequence[str] | None = None,
+        most: int = MOST_TEXTS,
+        seed: int = 0,
+        paradigm: str | None = None,
+    ) -> ConceptErasures:
+        """A concept taken out of kinds, linearly and at every word of at most so many texts: what a
+        probe can still read, what words cost the model, and how often it is right.
+
+        `concept` is a tag of the texts (`rnnlens.Sentence` has tags), a group of the run's labels
+        or a word: `"NOUN"`, of the word that is read, or `"next:NOUN"`, of the one that comes;
+        `"contrast"`: what the suite's contrasts differ in; or a function from a sentence to True,
+        False or None for each of its words.
+        """
+        check_seed(seed)
+        if most < 1:
+            raise RnnlensError(f"most={most}: give a number of texts from 1 up")
+        read = read_sentences(self.subject, islice(_several(texts), most))
+        asked = [ids for _, ids in read[2::3] if len(ids) > 1]
+        if not asked:
+            raise RnnlensError(f"{len(read)} texts are too few to erase by and to ask; give more")
+        told: Concept
+        if concept == CONTRAST:
+            told = contrast_concept(self._contrasts(paradigm, MOST_CONTRASTS, seed), seed)
+        else:
+            told = told_concept(self.subject, read, concept, seed)
+        items = [one for one in self.items.items if paradigm in (None, one.item.paradigm)]
+        if not items:
+            raise RnnlensError(f"there is no paradigm {str(paradigm)[:60]!r} in the suite")
+        step = -(-len(items) // _MOST_ITEMS)
+        chosen = kinds and names(kinds)
+        with self._progress(0, "erasing") as progress:
+            return erased_concept(self._reader, told, asked, items[::step], chosen,
+                                  progress.advance)  # fmt: skip
+
     def half_lives(self, texts: Iterable[str | Sequence[str]], horizon: int = HORIZON) -> HalfLives:
         """How long memory lasts over some sentences, texts or lists of words: of every unit by its
         gates, of every kind by what can be told of the words before.
         """
-        session, read = self.subject.session, list[list[int]]()
-        for one in islice((texts,) if isinstance(texts, str) else texts, MOST_TEXTS):
-            if isinstance(one, str):
-                read.append(session.numbers(one, session.words(one)))
-            else:
-                read.append(session.text.encode(one))
-        some = [ids for ids in read if ids]
+        read = read_sentences(self.subject, islice(_several(texts), MOST_TEXTS))
+        some = [ids for _, ids in read]
         with self._progress(sum(map(len, some)), "how long memory lasts") as progress:
             return half_lives(self._reader, some, horizon, progress.advance)
 
@@ -212,7 +256,7 @@ class Lab:
 
     def _progress(self, total: int, title: str) -> Progress:
         device = self.subject.model.device
-        return Progress(total, unit="state", device=device, title=title)
+        return Progress(total, unit="state", device=device, title=title, quiet=self.quiet)
 
     def to_json(self) -> dict[str, Any]:
         """All that was found, as JSON."""
@@ -249,6 +293,11 @@ class Lab:
         mean = "-" if self.accuracy is None else f"{self.accuracy:.1%}"
         about = f"{self.subject.name} on {self.items.suite.name}"
         return f"<{about}: {mean} of {len(self.paradigms)} paradigms>"
+
+
+def _several(texts: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+    """Texts, of which one may be given alone."""
+    return (texts,) if isinstance(texts, str) else texts
 
 
 def lab(

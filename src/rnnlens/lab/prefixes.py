@@ -5,7 +5,8 @@ of that length are one batch, and each goes on from the states of the one that i
 nothing is computed twice, nothing is padded, and what all kinds say is at hand at every node.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.pace import checkpoint
 from rnnlens.base.threads import threads_for
 from rnnlens.model.cell import States
 from rnnlens.model.text import TextSide
-from rnnlens.model.traceable import Traceable
+from rnnlens.model.traceable import StateEdit, Traceable
 
 Ints = NDArray[np.int64]
 _NODES = 2_048  # that are read together
@@ -77,6 +79,18 @@ class Reader:
         #: Whether the prediction after a word is of the next; else it is of the word itself, which
         #: the model has not read yet then.
         self.ahead = side.mark is None
+        self._edit: tuple[str, Callable[[Tensor], Tensor]] | None = None
+
+    def editing(self, kind: str, change: Callable[[Tensor], Tensor]) -> "Reader":
+        """A reader that changes a kind's states (N, H) after every word, and goes on from there."""
+        other = copy(self)
+        other._edit = kind, change  # noqa: SLF001 - its own class
+        return other
+
+    def _edits(self, steps: int) -> list[StateEdit]:
+        if self._edit is None:
+            return []
+        return [StateEdit(self._edit[0], step, self._edit[1]) for step in range(steps)]
 
     def levels(
         self, sentences: Sequence[Sequence[int]], kinds: Sequence[str] = ()
@@ -89,6 +103,7 @@ class Reader:
             some = sentences[first : first + size]
             found = self._levels(some, kinds) if self.together else self._alone(some[0], kinds)
             for level in found:
+                checkpoint()
                 yield first, level
 
     def _levels(self, sentences: Sequence[Sequence[int]], kinds: Sequence[str]) -> Iterator[Level]:
@@ -111,14 +126,14 @@ class Reader:
     ) -> tuple[States, Tensor, States]:
         """One word after some beginnings: states, what is predicted from, and what is carried."""
         inputs = torch.from_numpy(words).to(self.model.device)[None]
-        trace = self.model.trace(inputs, start)
+        trace = self.model.trace(inputs, start, self._edits(1))
         states = {kind: trace.states[kind][0] for kind in kinds}
         return states, trace.prediction[0], trace.last
 
     @torch.no_grad()
     def _alone(self, ids: Sequence[int], kinds: Sequence[str]) -> Iterator[Level]:
         """One sentence, whose every word is a level."""
-        trace = self.model.trace(self.side.batch(list(ids)))
+        trace = self.model.trace(self.side.batch(list(ids)), edits=self._edits(len(ids)))
         y = trace.prediction
         if len(y) < len(ids):
             raise RnnlensError(

@@ -76,6 +76,12 @@ def _roots(covariance: Tensor) -> tuple[Tensor, Tensor]:
     return (vectors * inverse) @ vectors.T, (vectors * root) @ vectors.T
 
 
+def _inverse(covariance: Tensor) -> Tensor:
+    """Of the directions in which states move; rounding is none."""
+    whiten, _ = _roots(covariance)
+    return whiten @ whiten.T
+
+
 class Concept:
     """What erasing a label from several kinds needs to know: sums over states, chunk by chunk."""
 
@@ -121,9 +127,33 @@ class Concept:
 
     def eraser(self, kind: str, rank: int | None = RANK) -> Eraser:
         """The eraser of the labels from a kind."""
+        return leace(*self._moments(kind), self.across(kind), rank)
+
+    def across(self, kind: str) -> Tensor:
+        """The covariance of a kind's states with each label's indicator, (H, V)."""
         sums, share = self._sums[kind], (self._labels / self.count).to(self._sums[kind].device)
-        across = (self._by_label[kind] - share[:, None] * sums) / self.count  # (V, H)
-        return leace(*self._moments(kind), across.T, rank)
+        return ((self._by_label[kind] - share[:, None] * sums) / self.count).T
+
+    def telling(self, kind: str) -> Tensor:
+        """The linear map from a kind's states that tells the first label best, (H, 1)."""
+        _, covariance = self._moments(kind)
+        return _inverse(covariance) @ self.across(kind)[:, :1]
+
+    def taking(self, kind: str, told: Tensor) -> Eraser:
+        """The eraser of what some linear maps (H, K) tell, which changes states least."""
+        mean, covariance = self._moments(kind)
+        return leace(mean, covariance, covariance @ told)
+
+    def left(self, kind: str, eraser: Eraser) -> float:
+        """Which share of the first label's variance a linear map explains of states that an eraser
+        has changed, which it may not have been learned from.
+        """
+        _, covariance = self._moments(kind)
+        keeps = torch.eye(len(covariance)).to(covariance) - eraser.taken.to(covariance)
+        across = keeps @ self.across(kind)[:, 0]
+        share = float(self._labels[0] / self.count)
+        explained = across @ _inverse(keeps @ covariance @ keeps.T) @ across
+        return float(explained) / max(share * (1 - share), 1e-12)
 
     def random(self, kind: str, rank: int, seed: int = 0) -> Eraser:
         """One that takes out as many directions drawn at random."""

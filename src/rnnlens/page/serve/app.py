@@ -20,13 +20,15 @@ from starlette.responses import HTMLResponse, Response
 from rnnlens.ask.answer import TABLE, Entry, Table
 from rnnlens.ask.grids import GridQuestion, grid_steps
 from rnnlens.ask.json_types import Problem
-from rnnlens.ask.questions import Subjects, UnknownRunError
+from rnnlens.ask.questions import Subjects, UnknownRunError, readable
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import json_type, to_json
+from rnnlens.lab.lab_page import STYLE
 from rnnlens.page import bundle
 from rnnlens.page.publish.live_page import PublishQuestion, Words, published
 from rnnlens.page.serve.connections import Announced, Impatient, listen
 from rnnlens.page.serve.guard import Application, Guard, Locked
+from rnnlens.page.serve.lab_served import served_lab
 from rnnlens.page.serve.work import Work
 from rnnlens.reading.subject import Subject
 from rnnlens.version import __version__
@@ -121,6 +123,21 @@ def _add_pages(app: FastAPI, subjects: Subjects, work: Work) -> None:
         subject, words = subjects.asked(question), Words(text=question.text)
         page = await work.do(request, lambda: published(subject, words=words).page, "publish")
         return HTMLResponse(page)
+
+    @app.get("/lab", response_class=HTMLResponse, responses=_PAGE)
+    async def laboratory(
+        request: Request, run: str | None = None, suite: str | None = None,
+        paradigm: str | None = None,
+    ) -> Response:  # fmt: skip
+        """The laboratory: a suite that comes along, asked of a run."""
+        asked = [None if one is None else readable(one)[:200] for one in (run, suite, paradigm)]
+        page, status = await work.do(request, lambda: served_lab(subjects, *asked), "lab")
+        return HTMLResponse(page, status)
+
+    @app.get("/api/lab.css", include_in_schema=False)
+    async def looks() -> Response:
+        """What the laboratory looks like."""
+        return Response(STYLE, media_type="text/css")
 
 
 def _add_files(app: FastAPI) -> None:

@@ -1,0 +1,74 @@
+"""The laboratory as a page that a server sends: a suite that comes along, asked of a run."""
+
+from collections.abc import Sequence
+from html import escape
+from urllib.parse import urlencode
+
+from rnnlens.ask.questions import Subjects
+from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.printable import printable
+from rnnlens.lab.lab_page import accuracies, html_page, pictures
+from rnnlens.lab.laboratory import Lab, lab
+from rnnlens.lab.suite import built_in
+
+STYLE_AT = "/api/lab.css"
+ITEMS, CONTRASTS = 20, 12  # of each template that are made, and contrasts of a paradigm
+_ALL = "all paradigms"
+
+
+def served_lab(
+    subjects: Subjects, run: str | None, suite: str | None, paradigm: str | None
+) -> tuple[str, int]:
+    """The page of a run, a suite and a paradigm, None: all of them; and the status to send."""
+    known = built_in()
+    suite = known[0] if suite is None else suite
+    subject = subjects.named(run)
+    head = [
+        "<h1>The laboratory</h1>",
+        _links("model", {name: _at(name, suite, None) for name in subjects}, subject.name),
+        _links("suite", {name: _at(subject.name, name, None) for name in known}, suite),
+    ]
+    status = 200
+    try:
+        if suite not in known:  # and no file, whatever it is called
+            raise RnnlensError(f"no suite {suite[:60]!r} comes along; choose one of those above")
+        found = lab(subject, suite, most=ITEMS)
+        found.quiet = True
+        parts = _asked(found, suite, paradigm)
+    except RnnlensError as error:
+        status, parts = 400, [f"<p role=alert>{escape(printable(str(error)))}</p>"]
+    title = f"The laboratory: {subject.name} on {suite[:60]}"
+    back = f'<p><a href="/#run={escape(urlencode({"": subject.name})[1:])}">to the lens</a></p>'
+    return html_page(title, [*head, *parts, back], STYLE_AT), status
+
+
+def _asked(found: Lab, suite: str, paradigm: str | None) -> list[str]:
+    run = found.subject.name
+    places = {_ALL: _at(run, suite, None)}
+    places |= {one.paradigm: _at(run, suite, one.paradigm) for one in found.paradigms}
+    note = (f"At most {ITEMS} ways to fill each template are asked here, and {CONTRASTS} contrasts "
+            f"of a paradigm are interchanged; for all of them: rnnlens lab {run} {suite} --kinds "
+            "--interchange")  # fmt: skip
+    parts = [_links("paradigm", places, paradigm or _ALL), *accuracies(found)]
+    try:
+        parts += pictures(found.preferences(paradigm), [paradigm])
+        most = CONTRASTS * (1 if paradigm else len(found.paradigms))
+        parts += pictures(found.interchange(most=most, paradigm=paradigm), [paradigm])
+    except RnnlensError as error:  # such as a suite in which there is nothing to interchange
+        parts.append(f"<p>{escape(printable(str(error)))}</p>")
+    return [*parts, f"<p>{escape(note)}</p>"]
+
+
+def _at(run: str, suite: str, paradigm: str | None) -> str:
+    asked = {"run": run, "suite": suite} | ({"paradigm": paradigm} if paradigm else {})
+    return f"/lab?{urlencode(asked)}"
+
+
+def _links(title: str, places: dict[str, str], here: str) -> str:
+    """Where one can go, and where one is."""
+    shown: Sequence[str] = [
+        f"<b>{escape(printable(name))}</b>" if name == here else
+        f'<a href="{escape(place)}">{escape(printable(name))}</a>'
+        for name, place in places.items()
+    ]  # fmt: skip
+    return f"<nav aria-label={title}><span>{title}</span>{' '.join(shown)}</nav>"

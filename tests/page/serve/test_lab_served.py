@@ -1,0 +1,49 @@
+"""The laboratory as a page of the server."""
+
+import re
+from html import unescape
+
+import pytest
+from starlette.testclient import TestClient
+from tests.lab.planted import planted
+
+from rnnlens.page.serve.app import application
+
+
+@pytest.fixture(scope="module")
+def client(formula, tmp_path_factory):
+    lens = planted(tmp_path_factory.mktemp("served"), 0)[0]
+    subjects = {"planted0": lens.subject, "formula": formula.subject}
+    return TestClient(application(subjects), base_url="http://127.0.0.1")
+
+
+def test_a_suite_is_asked_and_drawn(client):
+    answer = client.get("/lab?suite=agreement")
+    assert answer.status_code == 200
+    page = answer.text
+    assert "<b>planted0</b>" in page
+    assert 'href="/lab?run=formula&amp;suite=agreement"' in page
+    assert page.count("bgcolor=") > 8  # interchange of all kinds, and what is preferred
+    assert "style=" not in page  # which the server's own policy would not allow
+    place, name = re.findall(r'<a href="([^"]*paradigm=[^"]*)">([^<]*)</a>', page)[0]
+    one = client.get(unescape(place)).text
+    assert f"<b>{name}</b>" in one
+    assert "<th>the</th>" in one  # its words, down
+    assert client.get("/api/lab.css").headers["content-type"].startswith("text/css")
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "why"),
+    [
+        ("suite=../secret", 400, "no suite &#x27;../secret&#x27; comes along"),
+        ("suite=<script>", 400, "no suite &#x27;&lt;script&gt;"),
+        ("run=formula&suite=agreement", 400, "the model does not know"),
+        ("suite=agreement&paradigm=x", 200, "there is no paradigm &#x27;x&#x27;"),
+        ("run=gone", 404, "gone"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(client, query, status, why):
+    answer = client.get(f"/lab?{query}")
+    assert answer.status_code == status
+    assert why in answer.text
+    assert "<script" not in answer.text

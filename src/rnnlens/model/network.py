@@ -19,6 +19,7 @@ from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, t
 from rnnlens.model.kinds import EMBEDDING, INPUT, JOINED, Kind, stacked
 from rnnlens.model.lazy import joined, of_each
 from rnnlens.model.network_config import NetworkConfig as NetworkConfig  # noqa: PLC0414
+from rnnlens.model.packed import Packed
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
     Affine,
@@ -31,11 +32,8 @@ from rnnlens.model.traceable import (
     changed,
     changes,
     check_edits,
-    product,
 )
 from rnnlens.model.train.dropout import Dropout
-
-_SINGLE = 2  # states whose prediction is all reading of weights
 
 
 class Network(nn.Module, Traceable):
@@ -67,7 +65,7 @@ class Network(nn.Module, Traceable):
         rows = (inputs, outputs) if config.tied else (label_count, outputs)
         self.readout = nn.Parameter(torch.empty(rows))
         self.bias = nn.Parameter(torch.zeros(label_count))
-        self._copy: tuple[tuple[int, int], Tensor] | None = None
+        self._packed = Packed()
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -187,19 +185,7 @@ class Network(nn.Module, Traceable):
             y, weight = F.linear(y, self.readout), self.embedding
         else:
             weight = self.readout
-        if y.dim() != 2 or len(y) > _SINGLE or weight.requires_grad:
-            return product(y, weight, self.bias)
-        return (y @ self._transposed(weight)).add_(self.bias)
-
-    def _transposed(self, weight: Tensor) -> Tensor:
-        """The weights (V, H) as (H, V), which a single state is multiplied with four times as fast.
-
-        The copy is kept as long as they stay the same.
-        """
-        same = (weight.data_ptr(), weight._version)  # noqa: SLF001 - counts changes in place
-        if self._copy is None or self._copy[0] != same:
-            self._copy = same, weight.T.contiguous()
-        return self._copy[1]
+        return self._packed.product(y, weight, self.bias)
 
     def batches(
         self, user_batches: Sequence[Any], others: Mapping[str, LabelSet] | None = None

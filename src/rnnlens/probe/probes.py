@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tensors import Layout, Layouts, in_range
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model.packed import Packed, version
 from rnnlens.model.traceable import product
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes_file import Bounds
@@ -44,6 +45,10 @@ class Stack:
     labels: Tensor | None = None  # (V, inner) of shared probes
     rank: int = 0  # of shared probes
     questions: Mapping[str, Questions] = field(default_factory=dict)  # to kinds that are matrices
+    packed: Packed = field(default_factory=Packed, init=False, compare=False, repr=False)
+    _parts: dict[str, tuple[Any, "_Part"]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def prepare(self, k: int, states: Tensor) -> Tensor:
         """States (N, H) of the k-th kind as the maps take them, (N, columns); of a memory that is
@@ -101,7 +106,7 @@ class Stack:
         """
         if self.labels is not None and not states.keys().isdisjoint(self.kinds):
             z, sizes = self._narrow(states)
-            return [Piece(len(some), partial(product, some, self.labels), s)
+            return [Piece(len(some), partial(self.packed.product, some, self.labels), s)
                     for some, s in zip(z.split(size), sizes.split(size), strict=True)]  # fmt: skip
         return [
             Piece(len(x), partial(product, x, self.map[k]), _size(x[:, :width], width))
@@ -114,20 +119,34 @@ class Stack:
         """The states of some kinds through their maps, (N of all these kinds, inner), and their
         sizes, (N,).
         """
-        there = [k for k, kind in enumerate(self.kinds) if kind in states]
+        there = tuple(k for k, kind in enumerate(self.kinds) if kind in states)
         every = [self._answers(k, states[self.kinds[k]]) for k in there]
         counts = [len(some) for some in every]
         precise = reduce(torch.promote_types, {some.dtype for some in every}, self.map.dtype)
-        x = self.map.new_zeros(len(every), max(counts), self.map.shape[2], dtype=precise)
+        part, most = self._part(there), max(counts)
+        x = self.map.new_zeros(len(every), most, self.map.shape[2], dtype=precise)
         for at, k in enumerate(there):
             x[at, : counts[at], : self._width(k, every[at])] = every[at]
-        x.sub_(self.mean[there, None]).div_(self.scale[there, None])  # which are 0 and 1 beside
-        sizes = _size(x, torch.tensor([[self.widths[k]] for k in there]))  # (kinds, N at most)
-        for at, k in enumerate(there):
-            x[at, :, self.widths[k]] = 1
-        x = x.to(self.map.dtype)
-        narrow = [x[at, : counts[at]] @ self.map[k].T for at, k in enumerate(there)]
-        return torch.cat(narrow), torch.cat([s[:n] for s, n in zip(sizes, counts, strict=True)])
+        x.sub_(part.mean).div_(part.scale)  # which are 0 and 1 beside
+        sizes = _size(x, part.widths)  # (kinds, N at most)
+        x += part.ones
+        z = x.to(self.map.dtype) @ part.map
+        if min(counts) == most:
+            return z.flatten(0, 1), sizes.flatten()
+        narrow, known = zip(*((z[at, :n], sizes[at, :n]) for at, n in enumerate(counts)), strict=True)
+        return torch.cat(narrow), torch.cat(known)
+
+    def _part(self, there: tuple[int, ...]) -> "_Part":
+        """What some kinds are prepared and mapped by; the last kinds that were asked for are at hand
+        as long as nothing of them changes.
+        """
+        if self.map.is_inference():  # of which nobody counts changes
+            return _Part.of(self, there)
+        same = (there, *(version(one) for one in (self.mean, self.scale, self.map)))
+        held = self._parts.get("last")
+        if held is None or held[0] != same:
+            held = self._parts["last"] = same, _Part.of(self, there)
+        return held[1]
 
     def _answers(self, k: int, states: Tensor) -> Tensor:
         """What the probe of the k-th kind reads of states: of a memory the answers, which may have
@@ -198,6 +217,27 @@ class Stack:
         biases = torch.stack([tensors[f"{semantic}/{kind}/label_bias"] for kind in kinds], 1)
         labels = torch.cat([shared.float(), biases.float()], 1)
         return cls(tuple(kinds), widths, mean, scale, map_, labels, rows, questions)
+
+
+class _Part(NamedTuple):
+    """What the states of some kinds are prepared and mapped by, one after the other."""
+
+    mean: Tensor  # (kinds, 1, columns)
+    scale: Tensor  # (kinds, 1, columns)
+    ones: Tensor  # (kinds, 1, columns), 1 in the coordinate that biases are the weights of
+    map: Tensor  # (kinds, columns, inner)
+    widths: Tensor  # (kinds, 1)
+
+    @classmethod
+    def of(cls, stack: Stack, there: Sequence[int]) -> "_Part":
+        """Those with these numbers."""
+        numbers, widths = list(there), torch.tensor([[stack.widths[k]] for k in there])
+        ones = torch.zeros_like(stack.mean[numbers]).scatter_(1, widths.to(stack.mean.device), 1)
+        with torch.inference_mode(False), torch.no_grad():
+            map_ = stack.map[numbers].mT.contiguous()
+        return cls(
+            stack.mean[numbers, None], stack.scale[numbers, None], ones[:, None], map_, widths
+        )
 
 
 def _size(x: Tensor, width: "Tensor | int") -> Tensor:

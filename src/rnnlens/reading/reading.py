@@ -42,7 +42,7 @@ class Reading:
     left_out: int = 0  # words of the text beyond the most that are read
     edits: TextEdits | None = None  # on the way
     dropped: tuple[str, ...] = ()  # why edits that were asked for are not among them
-    kinds: frozenset[str] | None = None  # whose states are wanted; None: all
+    wanted: frozenset[str] | None = None  # columns whose states are wanted; None: all
 
     @classmethod
     def of(
@@ -109,6 +109,20 @@ class Reading:
         """Those of its grid."""
         return self.subject.columns_for(self.semantic)
 
+    def wants(self, column: Column) -> bool:
+        """Whether the states of a column are wanted."""
+        return self.wanted is None or column.id in self.wanted
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds that a wanted column shows."""
+        return frozenset(one.kind.id for one in self.columns if self.wants(one))
+
+    @cached_property
+    def earlier(self) -> frozenset[str]:
+        """The kinds that a wanted column shows one step back."""
+        return frozenset(c.kind.id for c in self.columns if c.back and self.wants(c))
+
     @property
     def palette(self) -> Palette:
         """The colours of its labels."""
@@ -128,18 +142,23 @@ class Reading:
         return range(max(first, self.source), max(last, self.source))
 
     def shows(self, column: Column, row: int) -> bool:
-        """Whether a row has a state in a column: of a pair, in columns of its side alone."""
+        """Whether a row has a state in a column: in one that is wanted and, of a pair, that is of
+        its side.
+        """
+        if not self.wants(column):
+            return False
         if not self.source:
             return True
         there = self.rows_of(column.kind.id, -1, len(self.ids))
         return row in there and row - column.back in there
 
     def showing(self, columns: Sequence[str], always: Sequence[str] = ()) -> "Reading":
-        """The text, of which only the kinds in some columns are wanted, and those of `always`; one
-        of which none of its columns is named is wanted whole.
+        """The text, of which only some columns are wanted, and those that show a kind of `always`;
+        one of which none of its columns is named is wanted whole.
         """
-        kinds = frozenset(one.kind.id for one in self.columns if one.id in columns)
-        return replace(self, kinds=kinds.union(always)) if kinds else self
+        named = frozenset(one.id for one in self.columns if one.id in columns)
+        beside = frozenset(one.id for one in self.columns if one.kind.id in always)
+        return replace(self, wanted=named | beside) if named else self
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, int]]:
         """The first row and the row after the last, a few rows at a time."""

@@ -39,7 +39,7 @@ class Encoded(NamedTuple):
 def encoded(reading: Reading, first: int, last: int) -> Encoded:
     """States of the rows first..last-1, the labels that came there, and their encodings."""
     recent = reading.subject.recent
-    way = (reading.semantic, reading.palette_name, reading.kinds)
+    way = (reading.semantic, reading.palette_name, reading.wanted)
     keys = [(prefix, *way) for prefix in reading.prefixes[: last + 1]]
     known = recent.get(keys[first + 1])
     places, parts = list[Place](), list[Encodings]()
@@ -48,24 +48,24 @@ def encoded(reading: Reading, first: int, last: int) -> Encoded:
         came = labels_that_came(reading, places)
         parts.append(known.encodings.asked_about(known.logits, came))
         first += 1
-    if first < last:
-        at_hand = len(places)  # among them what the next row shows of this one
-        places += places_of(reading, first, last, known is None)
-        number = {place: k for k, place in enumerate(places)}
-        keep = np.array([number[place] for place in places_of(reading, last - 1, last)])
-        kept = torch.empty(len(keep), reading.palette.members.shape[1], dtype=torch.float32)
-        if known:
-            _copy(known.logits, 0, keep, kept)
-        parts.append(_encode(reading, (first, last), known is None, keep - at_hand, kept))
-        recent.keep(keys[last], EncodedRow(Encodings.join(parts).of(keep), kept))
-    return Encoded(places, labels_that_came(reading, places), Encodings.join(parts))
+    if first == last:
+        return Encoded(places, labels_that_came(reading, places), parts[0])
+    at_hand = len(places)  # among them what the next row shows of this one
+    places += places_of(reading, first, last, known is None)
+    number = {place: k for k, place in enumerate(places)}
+    keep = np.array([number[place] for place in places_of(reading, last - 1, last)])
+    made, kept = _encode(reading, (first, last), known is None, keep - at_hand)
+    if known and at_hand > keep.min():
+        _copy(known.logits, 0, keep, kept)
+    joined = Encodings.join([*parts, made])
+    recent.keep(keys[last], EncodedRow(joined.of(keep), kept))
+    return Encoded(places, labels_that_came(reading, places), joined)
 
 
 def encoded_with_logits(reading: Reading, first: int, last: int) -> tuple[Encoded, Tensor]:
     """What `encoded` gives, with the logits (N, V) of all states; nothing of it is kept."""
     places = places_of(reading, first, last)
-    logits = torch.empty(len(places), reading.palette.members.shape[1], dtype=torch.float32)
-    encodings = _encode(reading, (first, last), True, np.arange(len(places)), logits)
+    encodings, logits = _encode(reading, (first, last), True, np.arange(len(places)))
     return Encoded(places, labels_that_came(reading, places), encodings), logits
 
 
@@ -94,20 +94,24 @@ def logits_of(reading: Reading, first: int, last: int) -> Tensor:
 
 
 def _encode(
-    reading: Reading, span: tuple[int, int], back: bool, keep: Integers, kept: Tensor
-) -> Encodings:
-    """The encodings of the places of some rows, whose logits are copied into `kept` for those with
-    the numbers `keep`.
+    reading: Reading, span: tuple[int, int], back: bool, keep: Integers
+) -> tuple[Encodings, Tensor]:
+    """The encodings of the places of some rows, and the logits of those with the numbers `keep`;
+    of numbers below 0 these are left open.
     """
     pieces = _pieces(reading, *span, back)
     encoder = _Encoder(reading, places_of(reading, *span, back), pieces)
+    alone = len(pieces) == 1 and np.array_equal(keep, np.arange(pieces[0].count))
+    kept = torch.empty(0 if alone else len(keep), reading.palette.members.shape[1])
 
-    def work(start: int, logits: list[Tensor]) -> Encodings:
-        _copy(logits[0], start, keep, kept)
-        return encoder.encode(start, logits[0])
+    def work(start: int, logits: list[Tensor]) -> tuple[Encodings, Tensor]:
+        if not alone:  # else the logits are kept as they are, and nothing is copied
+            _copy(logits[0], start, keep, kept)
+        return encoder.encode(start, logits[0]), logits[0] if alone else kept
 
     reading.subject.recent.computed += span[1] - span[0]
-    return _sized(_over([reading], [pieces], work), pieces)
+    made = _over([reading], [pieces], work)
+    return _sized([encodings for encodings, _ in made], pieces), made[0][1]
 
 
 class _Encoder:
@@ -149,7 +153,7 @@ def places_of(reading: Reading, first: int, last: int, back: bool = True) -> lis
 
     `back`: with those of the row before that the first row shows again.
     """
-    earlier = _earlier(reading)
+    earlier = reading.earlier
     return [
         (kind, t)
         for kind in _kinds(reading)
@@ -162,13 +166,7 @@ def _kinds(reading: Reading) -> list[str]:
     subject = reading.subject
     own = subject.model.predicts and of_model(reading.semantic)
     every = [*(subject.probes.kinds if subject.probes else ()), *((PREDICTION,) if own else ())]
-    return [kind for kind in every if reading.kinds is None or kind in reading.kinds]
-
-
-def _earlier(reading: Reading) -> set[str]:
-    """The kinds that have a column one step back, of those whose states are asked for."""
-    earlier = {column.kind.id for column in reading.subject.columns if column.back}
-    return earlier if reading.kinds is None else earlier & reading.kinds
+    return every if reading.wanted is None else [kind for kind in every if kind in reading.kinds]
 
 
 def each_state(
@@ -239,11 +237,11 @@ def _pieces(reading: Reading, first: int, last: int, back: bool) -> list[Piece]:
     subject = reading.subject
     with one_thread():
         states, before = subject.session.read(reading.ids, first, last, reading.edits)
-    for kind in _earlier(reading) if back else ():
+    earlier = reading.earlier if back else frozenset[str]()
+    for kind in earlier:
         states[kind] = torch.cat([before[kind][None], states[kind]])
     stack = subject.shown_probes.stacks[reading.semantic] if subject.shown_probes else None
     predict, kinds = subject.model.predict, _kinds(reading)
-    earlier = _earlier(reading) if back else set()
     for kind in kinds if reading.source else ():
         begin = first - (kind in earlier)
         there = reading.rows_of(kind, begin, last)

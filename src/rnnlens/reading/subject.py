@@ -33,7 +33,7 @@ from rnnlens.run.scores import Scores
 PAPER = text("paper_rule")  # behind the name of a palette that fades by the paper's rule
 _ROOM = 112 * 2**20  # bytes: the last rows of 100 texts under 15,000 labels
 Parallel = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-RowKey = tuple[bytes, str, str, frozenset[str] | None]  # a prefix, a semantic, a palette, kinds
+RowKey = tuple[bytes, str, str, frozenset[str] | None]  # a prefix, a semantic, a palette, columns
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ async function partOf({ readings, lines: every, columns, areTwo }, from, to, pau
     labels.unshift(drawn?.labels ?? {});
   }
   const { comparison } = readings[0].subject;
-  const logitsAt = (/** @type {number} */ k, /** @type {number} */ row) => columns.map(({ kind, back }) => said[k].get(`${kind} ${row - back}`) ?? null);
+  const logitsAt = (/** @type {number} */ k, /** @type {number} */ row) => columns.map(({ id, kind, back }) => (readings[k].wants(id) && said[k].get(`${kind} ${row - back}`)) || null);
   /** @type {Grid["changes"]} */ const changes = [];
   for (const { rows: [a, b], isCompared } of readings.length > 1 ? lines : []) {
     changes.push(isCompared ? await comparison.changes(logitsAt(1, b ?? 0), logitsAt(0, a ?? 0), answers, pause) : []);
@@ -153,9 +153,9 @@ async function drawnRows(reading, first, last, pause, keep) {
   /** @type {number[]} */ const named = [];
   /** @type {Map<number, (State | null)[]>} */ const rows = new Map();
   for (let t = first; t < last; t++) {
-    rows.set(t, columns.map(({ kind, back }) => {
+    rows.set(t, columns.map(({ id, kind, back }) => {
+      if (!reading.wants(id)) return null;
       const found = encoded.get(t - back)?.get(kind);
-      if (!found && reading.kinds && !reading.kinds.has(kind)) return null;
       if (!found) throw new Error(`nothing is known of ${kind} at ${t - back}`);
       named.push(...found.encoding.labels, ...(found.wanted < 0 ? [] : [found.wanted]));
       const state = stateJson(found.encoding, found.outcome, found.wanted, names, palette);

@@ -16,9 +16,9 @@ import { TextEdits } from "./why/changes.js";
 export class Reading {
   /**
    * @param {Subject} subject @param {string} text @param {string} semantic @param {string} palette @param {Read} read
-   * @param {{edits?: Edit[], kinds?: Set<string> | null}} [wanted] changes on the way, and whose states are wanted; null: all
+   * @param {{edits?: Edit[], wanted?: Set<string> | null}} [options] changes on the way, and the columns whose states are wanted; null: all
    */
-  constructor(subject, text, semantic, palette, read, { edits = [], kinds = null } = {}) {
+  constructor(subject, text, semantic, palette, read, { edits = [], wanted = null } = {}) {
     this.subject = subject;
     this.text = text;
     this.semantic = semantic;
@@ -32,7 +32,10 @@ export class Reading {
     this.answers = subject.answers(semantic);
     this.columns = subject.columnsFor(semantic);
     this.edits = edits.length ? new TextEdits(subject, read.ids, semantic, edits) : null;
-    this.kinds = kinds;
+    /** The columns whose states are wanted; null: all. */ this.wanted = wanted;
+    const shown = this.columns.filter(({ id }) => this.wants(id));
+    /** The kinds that these show; null: all. */ this.kinds = wanted && new Set(shown.map(({ kind }) => kind));
+    /** Those that one of them shows one step back. */ this.earlier = new Set(shown.filter(({ back }) => back).map(({ kind }) => kind));
   }
 
   /** Refuse what a subject cannot read. @param {Subject} subject @param {string} text @param {string | null} semantic @param {string | null} palette */
@@ -45,7 +48,7 @@ export class Reading {
   /** The text with these edits on the way. @param {Edit[]} edits */
   edited(edits) {
     if (!this.subject.manifest.run.reads) throw refusal("no_network", { what: "an edit" });
-    return new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { edits, kinds: this.kinds });
+    return new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { edits, wanted: this.wanted });
   }
 
   /** The text with the same edits and other words. @param {number[]} ids */
@@ -60,14 +63,20 @@ export class Reading {
   }
 
   /**
-   * The text, of which only the kinds in some columns are wanted, and those of `always`; one of which none of its columns is named
-   * is wanted whole.
+   * The text, of which only some columns are wanted, and those that show a kind of `always`; one of which none of its columns is
+   * named is wanted whole.
    * @param {string[]} columns their names @param {string[]} always
    */
   showing(columns, always = []) {
-    const kinds = new Set(shownColumns(this, columns).map(({ kind }) => kind)), { madeEdits: edits } = this;
-    if (!kinds.size) return this;
-    return new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { edits, kinds: new Set([...kinds, ...always]) });
+    const named = new Set(shownColumns(this, columns).map(({ id }) => id)), { madeEdits: edits } = this;
+    if (!named.size) return this;
+    const wanted = new Set(this.columns.flatMap(({ id, kind }) => (named.has(id) || always.includes(kind) ? [id] : [])));
+    return new Reading(this.subject, this.text, this.semantic, this.palette, this.read, { edits, wanted });
+  }
+
+  /** Whether the states of a column are wanted. @param {string} id */
+  wants(id) {
+    return !this.wanted || this.wanted.has(id);
   }
 
   /** States of every kind and of `y` after some words, and before the first of them. @param {number} first @param {number} last @param {Pause} pause */

@@ -105,9 +105,9 @@ export class Rows {
     const { session, machine } = this, { ids, edits } = reading;
     const prefixes = session.prefixes.of(ids.slice(0, last)), alone = session.network.forwards && !edits;
     if (first >= last) return;
-    const way = [reading.semantic, reading.palette, ...(reading.kinds ?? [])].join(" "), kinds = this.kinds(reading);
+    const way = [reading.semantic, reading.palette, ...(reading.wanted ?? [])].join(" ");
     const key = (/** @type {number} */ t) => (alone || t < 0 ? `${prefixes[t + 1]} ${way}` : "");
-    const begin = this.semantics[reading.semantic].columns.some(({ kind, back }) => back && kinds.includes(kind)) ? first - 1 : first;
+    const begin = reading.earlier.size ? first - 1 : first;
     const kept = new Map(steps(begin, last).map((t) => [t, key(t) ? this.recent.get(key(t)) : undefined]));
     const missing = steps(Math.max(begin, 0), last).find((t) => !kept.get(t));
     const found = missing === undefined ? null : await session.read(ids, missing, last, edits, pause);
@@ -177,7 +177,7 @@ export class Rows {
    * @param {Reading} reading @param {number} first @param {number} last @param {Work} work @param {Pause} pause
    */
   async each(reading, first, last, work, pause) {
-    const earlier = new Set(reading.columns.filter(({ back }) => back).map(({ kind }) => kind));
+    const { earlier } = reading;
     await this.visit(reading, first, last, pause, (t) => this.tell(reading, t, (kind, step, logits) => {
       if (t >= first || earlier.has(kind)) work(kind, step, logits);
     }));

@@ -77,7 +77,7 @@ class Reading:
         return replace(self, edits=changes if changes.edits else None, dropped=dropped)
 
     @cached_property
-    def prefixes(self) -> list[bytes]:
+    def prefixes(self) -> tuple[bytes, ...]:
         """What tells each beginning of the text from others, the empty one first."""
         return prefixes(self.ids)
 

@@ -5,6 +5,7 @@ texts to begin with.
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
 from threading import Lock
@@ -29,6 +30,7 @@ from rnnlens.reading.two_texts import plain
 
 _ROOM = 16 * 2**20  # bytes: thousands of prefixes
 _ENTRY = 200  # bytes of bookkeeping for each
+_SPLIT, _SHORT_TEXT = 128, 4_000  # texts whose words are at hand, and the characters of these
 
 
 class Changes(Protocol):
@@ -67,6 +69,7 @@ class Session:
         )
         kept = [text.restore(one) for one in examples or () if isinstance(one, Example)]
         self._split = {example.text: example.words for example in kept}
+        self._split_last = lru_cache(_SPLIT)(text.words)
         self._numbers = {example.text: list(example.ids) for example in kept}
         self._kept = {example.ids: example.states for example in kept if example.states}
         self._beside = {example.ids: example.beside for example in kept if example.states}
@@ -85,8 +88,13 @@ class Session:
         return "last" if self.model.causal else "mean"
 
     def words(self, text: str) -> tuple[str, ...]:
-        """The words of a text somebody typed."""
-        return self._split[text] if text in self._split else self.text.words(text)
+        """The words of a text somebody typed; whoever types on is asked about the text before, so
+        that those that a rule of ours has split last are at hand.
+        """
+        if text in self._split:
+            return self._split[text]
+        ours = self.text.splitting is not None and len(text) <= _SHORT_TEXT
+        return self._split_last(text) if ours else self.text.words(text)
 
     def numbers(self, text: str, words: Sequence[str]) -> list[int]:
         """The numbers of the first words of a text."""
@@ -242,7 +250,7 @@ class Prefixes:
         """States (T, H) of every kind and `y` after the words first..last-1, and what was carried
         into `first`.
         """
-        keys = prefixes(ids[:last])
+        keys = prefixes(ids)[: last + 1]
         start, carried = self._longest(keys[: first + 1])
         trace = self.model.trace(self.batch(ids[start:last]), carried or None)
         self.steps += last - start
@@ -267,7 +275,7 @@ class Prefixes:
             self._start = {kind: torch.zeros_like(v) for kind, v in trace.last.items()}
         return self._start
 
-    def _longest(self, keys: list[bytes]) -> tuple[int, States]:
+    def _longest(self, keys: Sequence[bytes]) -> tuple[int, States]:
         """The longest known prefix among these, and what is carried after it."""
         with self._lock:
             for length in range(len(keys) - 1, 0, -1):
@@ -279,7 +287,7 @@ class Prefixes:
                     return length, {kind: part[None] for kind, part in parts}
         return 0, {}
 
-    def _keep(self, keys: list[bytes], states: States) -> None:
+    def _keep(self, keys: Sequence[bytes], states: States) -> None:
         """Remember what is carried after each prefix; those not used for longest are forgotten."""
         if not keys:
             return
@@ -311,13 +319,18 @@ def _with_prediction(trace: Trace) -> States:
     return trace.states if trace.y is None else {**trace.states, PREDICTION: trace.y}
 
 
-def prefixes(ids: Sequence[int]) -> list[bytes]:
+def prefixes(ids: Sequence[int]) -> tuple[bytes, ...]:
     """A digest for every prefix, each made from the one before; the empty prefix is first."""
+    return _prefixes(tuple(ids))
+
+
+@lru_cache(4)  # rows and what is carried are looked up by the same
+def _prefixes(ids: tuple[int, ...]) -> tuple[bytes, ...]:
     keys = [b""]
     for label in ids:
         size = max(4, (label.bit_length() + 7) // 8)  # a step of several numbers has more bits
         keys.append(blake2b(keys[-1] + label.to_bytes(size, "little"), digest_size=16).digest())
-    return keys
+    return tuple(keys)
 
 
 _EXAMPLES = (  # for runs that have none of their own

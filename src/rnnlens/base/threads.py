@@ -55,5 +55,12 @@ def pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads_of_pool(), "rnnlens")
 
 
+def forget_pool() -> None:
+    """Have no threads any more, before a fork; the next that asks for the pool makes another."""
+    if pool.cache_info().currsize:
+        pool().shutdown()
+        pool.cache_clear()
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=pool.cache_clear)  # a fork has none of its parent's threads

@@ -31,6 +31,7 @@ examples:
   rnnlens view runs/news --colours mine.json
   rnnlens view english-news --index news-index
   rnnlens view runs/news --token --no-browser --port 8000
+  rnnlens view runs/news --workers 4      for many people at once
 
 A file for --colours: {"colours": {"ANIMAL": "#009e73"}, "groups": {"dog": "ANIMAL"}}; words that it
 does not list are in the group OTHER."""
@@ -60,6 +61,9 @@ def add_to(verbs: Any) -> None:
         parser.add_argument("--no-browser", action="store_true", help="only print the address")
         parser.add_argument("--token", action="store_true",
                             help="answer only those who have the address's secret")  # fmt: skip
+        parser.add_argument("--workers", type=int, default=1, metavar="N",
+                            help="processes that answer, which share the networks in memory; one "
+                            "for each core where many people type at once (default: 1)")  # fmt: skip
 
 
 def _bundled(name: str) -> Run:
@@ -75,6 +79,7 @@ def run_view(args: argparse.Namespace) -> int:
     from rnnlens.lens.open import opened_with_checkpoints
     from rnnlens.page.serve.app import serve
     from rnnlens.page.serve.guard import forwarding
+    from rnnlens.page.serve.workers import check_workers
     from rnnlens.search.store import index_of
 
     def ready(address: str) -> None:
@@ -89,6 +94,7 @@ def run_view(args: argparse.Namespace) -> int:
             hidden = files.enter_context(forwarding(address)) if args.token else address
             webbrowser.open(hidden)
 
+    check_workers(args.workers)
     allow_code(args, *args.runs)
     names = unique_names(args.runs)
     lenses: dict[str, Lens] = {}
@@ -107,6 +113,7 @@ def run_view(args: argparse.Namespace) -> int:
             ready,
             token,
             files.close,
+            args.workers,
         )
     return 0
 

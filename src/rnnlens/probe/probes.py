@@ -133,7 +133,9 @@ class Stack:
         z = x.to(self.map.dtype) @ part.map
         if min(counts) == most:
             return z.flatten(0, 1), sizes.flatten()
-        narrow, known = zip(*((z[at, :n], sizes[at, :n]) for at, n in enumerate(counts)), strict=True)
+        narrow, known = zip(
+            *((z[at, :n], sizes[at, :n]) for at, n in enumerate(counts)), strict=True
+        )
         return torch.cat(narrow), torch.cat(known)
 
     def _part(self, there: tuple[int, ...]) -> "_Part":

@@ -23,13 +23,15 @@ from rnnlens.ask.json_types import Problem
 from rnnlens.ask.questions import Subjects, UnknownRunError, readable
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import json_type, to_json
+from rnnlens.base.threads import forget_pool
 from rnnlens.lab.lab_page import STYLE
 from rnnlens.page import bundle
 from rnnlens.page.publish.live_page import PublishQuestion, Words, published
-from rnnlens.page.serve.connections import Announced, Impatient, listen
+from rnnlens.page.serve.connections import Announced, Impatient, listen, listen_often
 from rnnlens.page.serve.guard import Application, Guard, Locked
 from rnnlens.page.serve.lab_served import served_lab
 from rnnlens.page.serve.work import Work
+from rnnlens.page.serve.workers import Workers, check_workers
 from rnnlens.reading.subject import Subject
 from rnnlens.version import __version__
 
@@ -247,20 +249,33 @@ def serve(
     ready: Callable[[str], None],
     token: str = "",
     ended: Callable[[], None] = lambda: None,
+    workers: int = 1,
 ) -> None:
-    """Serve until interrupted; `ready` is given the address once it answers.
+    """Serve until interrupted, by so many processes; `ready` is given the address once it answers.
 
     `ended` is called when it ends, by a signal too.
     """
-    listener = listen(port)
-    address = f"http://127.0.0.1:{listener.getsockname()[1]}/" + (f"?token={token}" * bool(token))
-    server = over_http(application(subjects, token), lambda: ready(address), ended)
+    check_workers(workers)
+    listeners = listen_often(port, workers) if workers > 1 else [listen(port)]
+    number = listeners[0].getsockname()[1]
+    address = f"http://127.0.0.1:{number}/" + (f"?token={token}" * bool(token))
+    app, first = application(subjects, token), next(iter(subjects.values()))
     # The first grid takes longest; made now, it is over before the page asks for it.
-    Thread(target=_warm_up, args=[next(iter(subjects.values()))], daemon=True).start()
-    server.run(sockets=[listener])
+    if workers > 1:
+        _warm_up(first)  # what is made for it is shared by all
+        forget_pool()
+        many = Workers(listeners, lambda begun: over_http(app, begun))
+        return many.run(lambda: ready(address), ended)
+    server = over_http(app, lambda: ready(address), ended)
+    Thread(target=_warm_up, args=[first], daemon=True).start()
+    server.run(sockets=listeners)
+    return None
 
 
 def _warm_up(subject: Subject) -> None:
+    side = subject.session.text
+    if side.splitting is not None:  # which imports a library, and examples may come split already
+        side.words("a text")
     question = GridQuestion(text=subject.examples()[0])
     for _ in grid_steps(Subjects.of(subject), question):
         pass

@@ -141,11 +141,20 @@ class Impatient(H11Protocol):
             self._deadline = None
 
 
-def listen(port: int) -> socket.socket:
-    """Open a port of this machine; 0: any that is free."""
+def listen_often(port: int, count: int) -> list[socket.socket]:
+    """Open a port of this machine so often, for as many processes, if it is nobody else's."""
+    with listen(port) as alone:
+        free = int(alone.getsockname()[1])
+    return [listen(free, shared=True) for _ in range(count)]
+
+
+def listen(port: int, shared: bool = False) -> socket.socket:
+    """Open a port of this machine; 0: any that is free; `shared`: others of ours may, too."""
     # asyncio sets TCP_NODELAY only where a socket says it is TCP; without, answers wait 40 ms.
     listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         listener.bind(("127.0.0.1", port))
         listener.listen(128)

@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from tests.asks import grid_json
+from tests.corpus.pieces.test_tokenizer import GOLDEN, piece_text
 from tests.letters import trained
 from tests.pairs import (
     SOURCE,
@@ -33,6 +34,7 @@ from torch import Tensor, nn
 
 import rnnlens
 from rnnlens.adapter import pair_side
+from rnnlens.adapter.source import padding_of
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.base.tensors import read_sealed, write_tensors
 from rnnlens.draw.terminal import attention_lines
@@ -548,3 +550,66 @@ def test_heads_that_two_ways_fit_are_not_drawn():
     with warnings.catch_warnings(action="ignore", category=RnnlensWarning):
         lens = rnnlens.fit(module, some, TARGET, source=SOURCE, epochs=0)
     assert lens("ka ku ki => u a").attention is None
+
+
+class _Pieces(nn.Module):
+    """One tokenizer for both sides."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.embedding, self.readout = nn.Embedding(count, 5), nn.Linear(6, count)
+        self.encoder, self.decoder = nn.GRU(5, 6, batch_first=True), nn.GRU(5, 6, batch_first=True)
+
+    def forward(self, source: Tensor, target: Tensor) -> Any:
+        last = self.encoder(self.embedding(source))[1]
+        return self.readout(self.decoder(self.embedding(target), last)[0])
+
+
+def test_one_tokenizer_splits_both_sides_of_a_pair(tmp_path):
+    file = tmp_path / "tokenizer.json"
+    file.write_text(json.dumps(GOLDEN["llama"]["tokenizer"]), encoding="utf-8")
+    text, data = piece_text("llama"), []
+    some = [("the words of a state", "what it says next"), ("a kind of states", "a column")] * 6
+    for sides in some:
+        source, target = (torch.tensor([text.encode(one)]) for one in sides)
+        target = torch.cat([torch.tensor([[1]]), target, torch.tensor([[2]])], 1)
+        data.append(((source, target[:, :-1]), target[:, 1:]))
+    torch.manual_seed(0)
+    module = _Pieces(len(text.tokens))
+    with warnings.catch_warnings(action="ignore", category=RnnlensWarning):  # untrained
+        lens = rnnlens.fit(module, data, tokenizer=file, source=file, epochs=0)
+    assert lens.examples() == ["the words of a state => what it says next"]
+    lens.save(tmp_path / "run")
+    typed = "the words of a state => what it says"
+    for one in (lens, rnnlens.load(tmp_path / "run", model=module)):
+        grid = one(typed)
+        assert [grid.source, grid.target] == [
+            [text.names[n] for n in text.encode("the words of a state")],
+            ["<s>", *(text.names[n] for n in text.encode("what it says"))],
+        ]
+        with torch.no_grad():
+            read, written = (text.encode(one) for one in typed.split(" => "))
+            y = module(torch.tensor([read]), torch.tensor([[1, *written]]))[0].softmax(-1)
+        at = len(grid.target) - 1
+        assert np.abs(grid["y"][at].distribution() - y[at].numpy()).max() < 1e-5
+    pieces = [word["piece"] for word in grid_json(lens, typed)["words"]]
+    assert pieces[1:3] == ["first", "last"], "of the source"
+    assert pieces[len(grid.source)] == "mark"
+    assert pieces[len(grid.source) + 1 :][:2] == ["first", "last"], "of the target"
+
+
+def test_a_word_that_some_sources_end_with_is_no_padding():
+    rows = [torch.tensor([[3, 4, 1], [4, 3, 2]]), torch.tensor([[4, 1], [3, 2]])]
+    assert padding_of(rows) is None
+    assert padding_of([torch.tensor([[3, 4, 5, 1]]), torch.tensor([[3, 1, 1, 1]])]) is None
+    assert padding_of([torch.tensor([[3, 4, 5, 3], [3, 4, 1, 1]])]) == 1
+    assert padding_of([torch.tensor([[3, 4, 5, 3], [3, 4, 4, 0]])]) == 0
+
+
+def test_an_index_of_pairs_is_refused_before_anything_is_written(lens, tmp_path):
+    lens.save(tmp_path / "run")
+    kept = rnnlens.load(tmp_path / "run", model=lens.subject.model.user.module)
+    (tmp_path / "pairs.txt").write_text("ka ku => u a\nke ki => i e\n")
+    with pytest.raises(RnnlensError, match="reads a source beside its target, and an index is"):
+        rnnlens.index(kept, tmp_path / "pairs.txt")
+    assert not (tmp_path / "run" / "index").exists()

@@ -16,6 +16,7 @@ from torch import Tensor
 from rnnlens.adapter.attention import MOST_HEADS
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import text as rule
+from rnnlens.corpus.pieces.piece_text import Place
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.model.cell import States
 from rnnlens.model.text import Example, TextSide
@@ -165,12 +166,19 @@ class PairSide(TextSide):
         """The text that somebody would type for a pair; empty: there is none."""
         read = tuple(self.source.inputs[number] for number in source)
         written = tuple(self.vocabulary.inputs[number] for number in target)
-        shown = written[1:] if written[:1] == (self.begin,) else written
-        for space in (" ", ""):
-            text = joined(space.join(read), space.join(shown))
-            if shown and self._pair(text) == (read, written):
+        first = int(written[:1] == (self.begin,))
+        texts = [(space.join(read), space.join(written[first:])) for space in (" ", "")]
+        if self.pieces:
+            texts = [(self.pieces.written(source), self.pieces.written(target[first:]))]
+        for text in (joined(*sides) for sides in texts):
+            if written[first:] and self._pair(text) == (read, written):
                 return text
         return ""
+
+    def places(self, ids: Sequence[int]) -> list[Place]:
+        if self.pieces is None:
+            return [""] * len(ids)
+        return [place for side in self.split_ids(ids) for place in self.pieces.places(side)]
 
     def split_ids(self, ids: Sequence[int]) -> tuple[list[int], list[int]]:
         """The numbers of the source's words, and of the target's."""

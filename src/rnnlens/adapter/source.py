@@ -228,8 +228,10 @@ def _check_target(inputs: Any, targets: Tensor, words: Tensor | None) -> None:
 
 def padding_of(rows: Sequence[Tensor]) -> int | None:
     """The number that fills sequences (B, S) up behind: it stands nowhere else, not as often each
-    time.
+    time, and more than once somewhere, unless it is 0: a sentence's last word may stand so, too.
+    A sequence that is alone in its batch is not filled up.
     """
+    rows = [some for some in rows if len(some) > 1]
     for number in sorted({int(one) for some in rows for one in some[:, -1].unique()}):
         counts = set[int]()
         for some in rows:
@@ -239,7 +241,7 @@ def padding_of(rows: Sequence[Tensor]) -> int | None:
                 break
             counts |= set(run.sum(1).tolist())
         else:
-            if len(counts) > 1:
+            if len(counts) > 1 and (max(counts) > 1 or not number):
                 return number
     return None
 

@@ -513,6 +513,7 @@ class StoredModule(Traceable):
         side = PairSide(
             vocabulary, split, batch, record.follows, answers=record.answers(vocabulary.labels),
             splitting=rule, begin=begin, source=source, generate=self.generated, attend=attend,
+            pieces=self.pieces,
         )  # fmt: skip
         return side
 

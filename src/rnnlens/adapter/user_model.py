@@ -82,8 +82,9 @@ class UserModel:
     #: Layers of its own whose memory is linear, and where their decay, write and read are.
     recurrences: Sequence[Recurrence] = ()
     #: Of an encoder-decoder, the names of what the encoder reads, in the order of their numbers: a
-    #: text is then a pair, `source => target`, and `prepare` is given the numbers of both.
-    source: Sequence[str] | None = None
+    #: text is then a pair, `source => target`, and `prepare` is given the numbers of both. Where
+    #: one tokenizer splits both sides, it is the `tokenizer` once more.
+    source: Any = None
     #: The submodule whose weights over the source are its attention, where they are not found.
     attention: str | None = None
     where: str = ""  # package.module:factory, where it came from there
@@ -97,9 +98,7 @@ class UserModel:
                 raise RnnlensError(f"{name}= names {strange[0]!r}; give dotted names of submodules")
             shaped_kinds(names if name == "kinds" else ())  # refuses what is no shape
             object.__setattr__(self, name, names)  # an iterator could be read only once
-        for name in ("labels", "inputs", "source"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))
+        self._take_names()
         object.__setattr__(self, "recurrences", several(self.recurrences))
         if self.batch_first not in (None, True, False):
             raise RnnlensError(f"batch_first= is {self.batch_first!r}; give True or False")
@@ -116,6 +115,14 @@ class UserModel:
             object.__setattr__(self, "words", _finder(self.words))
         self._check_attention()
         self._check_functions()
+
+    def _take_names(self) -> None:
+        """Have all names in the order of their numbers."""
+        if self.tokenizer is not None and self.source is self.tokenizer:
+            object.__setattr__(self, "source", PieceText.of(self.tokenizer).names)
+        for name in ("labels", "inputs", "source"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, names_of(getattr(self, name), f"{name}="))
 
     def _take_tokenizer(self) -> None:
         """Have the tokenizer in a form of ours, and its pieces as the names of what is read."""

@@ -120,6 +120,12 @@ class Plan:
 
     def check(self) -> None:
         """Refuse what the run cannot give."""
+        if self.subject.model.source_kinds:
+            raise RnnlensError(
+                f"{self.subject.name} reads a source beside its target, and an index is made of "
+                'single texts; look at pairs one by one, lens("source => target"), or measure on '
+                "batches: lens.evaluate(batches)"
+            )
         probes = self.subject.probes
         there = probes.semantics if probes else ("output",)
         if self.semantic not in there:

@@ -38,6 +38,8 @@ from rnnlens.adapter.source import padding_of
 from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.base.tensors import read_sealed, write_tensors
 from rnnlens.draw.terminal import attention_lines
+from rnnlens.labels.sets import LabelSet
+from rnnlens.reading.encoding import encode
 from rnnlens.run.run_files import ExamplesHeader
 
 TEXT = "ka ku ki => u a"
@@ -613,3 +615,22 @@ def test_an_index_of_pairs_is_refused_before_anything_is_written(lens, tmp_path)
     with pytest.raises(RnnlensError, match="reads a source beside its target, and an index is"):
         rnnlens.index(kept, tmp_path / "pairs.txt")
     assert not (tmp_path / "run" / "index").exists()
+
+
+def test_colours_of_a_source_do_not_lean_on_the_end_of_targets(lens):
+    """Whoever knows the frequencies of all words but the end has no colour."""
+    palette = next(iter(lens.subject.palettes.values()))
+    knows = LabelSet.numbered(V).prior(lens.subject.probes.counts["output"]).clone()
+    knows[TARGET.index("</s>")] = -1e4
+    nothing = np.array([-1])
+    without, usual = (
+        encode(knows[None].float(), one, nothing) for one in (palette.without, palette)
+    )
+    assert without.share[0] < 0.01 < usual.share[0]
+    grid = lens(TEXT)
+    k = [column["id"] for column in grid.json["columns"]].index("encoder.h1")
+    for row in range(3):
+        state = torch.from_numpy(grid["encoder.h1"][row].vector())
+        logits = lens.subject.shown_probes.logits("encoder.h1", state)[None]
+        share = encode(logits, palette.without, nothing).share[0]
+        assert grid.json["rows"][row][k]["share"] == pytest.approx(share, abs=1e-3)

@@ -72,6 +72,8 @@ class Palette:
     members: Tensor  # (G, V) 1 where a label is of a group
     answers: LabelSet | None = None  # the labels, where there is more to them than their names
     base: BaseRates | None = None  # that colours fade by; None: by the paper's rule
+    #: Those of states that are never asked for one of the labels, a target's end.
+    base_without: BaseRates | None = None
 
     @cached_property
     def alone(self) -> bool:
@@ -109,15 +111,26 @@ class Palette:
             "groups": {label: group for label, group in named.items() if group != OTHER},
         }
 
-    def against(self, counts: Tensor) -> "Palette":
+    @property
+    def without(self) -> "Palette":
+        """For states that are never asked for one of the labels."""
+        return replace(self, base=self.base_without) if self.base and self.base_without else self
+
+    def against(self, counts: Tensor, but: int | None = None) -> "Palette":
         """The palette, faded by what exceeds the base rates of the groups, given how often each
         label occurs in training; as it is where nothing was counted, or where the rectangle is
-        that of a number or of labels that hold each by itself.
+        that of a number or of labels that hold each by itself. `but`: a label that some states are
+        not asked for.
         """
         answers = self.answers or LabelSet.numbered(len(self.group_of))
         if answers.several or answers.scale or counts.ndim != 1 or not counts.sum():
             return self
-        return replace(self, base=BaseRates.of(self.members, answers.prior(counts).exp()))
+        prior = answers.prior(counts).exp()
+        base, others = BaseRates.of(self.members, prior), None
+        if but is not None and float(prior[but]) < 1:
+            left = torch.arange(len(prior)) != but
+            others = BaseRates.of(self.members[:, left], prior[left] / prior[left].sum())
+        return replace(self, base=base, base_without=others)
 
     @property
     def rule(self) -> Rule:

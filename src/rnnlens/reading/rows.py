@@ -119,6 +119,8 @@ class _Encoder:
 
     def __init__(self, reading: Reading, places: Sequence[Place], pieces: Sequence[Piece]) -> None:
         self.palette, self.came = reading.palette, labels_that_came(reading, places)
+        source = reading.subject.model.source_kinds
+        self.of_source = np.array([kind in source for kind, _ in places], bool)
         self.own = self.widths = None  # of numbers
         if reading.answers.scale:
             self.own = Piece.numbers(pieces)
@@ -129,7 +131,16 @@ class _Encoder:
         """The places from one on."""
         here = slice(start, start + len(logits))
         own, widths = (None if one is None else one[here] for one in (self.own, self.widths))
-        return encode(logits, self.palette, self.came[here], own=own, widths=widths)
+        if self.palette.base_without is None:
+            return encode(logits, self.palette, self.came[here], own=own, widths=widths)
+        # States of a source are never asked for the end of its target.
+        of_source = self.of_source[here]
+        parts = [
+            encode(logits[torch.from_numpy(chosen)], palette, self.came[here][chosen])
+            for chosen, palette in ((of_source, self.palette.without), (~of_source, self.palette))
+        ]
+        order = np.argsort(np.concatenate([np.flatnonzero(of_source), np.flatnonzero(~of_source)]))
+        return Encodings.join(parts).of(order)
 
 
 def _widths_at(known: Mapping[str, tuple[float, ...]], places: Sequence[Place]) -> Tensor | None:

@@ -183,8 +183,9 @@ class Subject:
             own = self.session.vocabulary.counts if asked == "output" else ()
             counts = torch.tensor(own)
         right = counts.shape[-1:] == next(iter(palettes.values())).group_of.shape
+        end = self.model.end if asked == "output" else None
         return {
-            name: palette.against(counts) if right else palette
+            name: palette.against(counts, end) if right else palette
             for name, palette in palettes.items()
         }
 

@@ -273,4 +273,4 @@ def picture_of(steps: Tensor | None) -> tuple[tuple[float, ...], ...]:
     finite = steps.nan_to_num(0.0, 0.0, 0.0)
     low, high = finite.min(), finite.max()
     scaled = (finite - low) / (high - low) if high > low else torch.zeros_like(finite)
-    return tuple(tuple(round(v, 3) for v in row) for row in scaled.tolist())
+    return tuple(map(tuple, ((scaled.double() * 1000).round() / 1000).tolist()))

@@ -16,13 +16,14 @@ from rnnlens.base.threads import one_thread
 from rnnlens.labels.sets import width_at
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.probes import Piece
-from rnnlens.probe.semantics import label_at, of_model, offset, shift
+from rnnlens.probe.semantics import of_model, offset, shift
 from rnnlens.reading.divergence import Difference
 from rnnlens.reading.encoding import Encodings, Integers, encode
 from rnnlens.reading.reading import Reading
 from rnnlens.reading.subject import Column, EncodedRow
 
 _PIECE = 40  # states at once: their distributions stay in the processor's cache
+_FEW = 100_000  # logits that are computed at once, as waking other threads takes longer
 
 Place = tuple[str, int]  # a kind and a timestep
 Result = TypeVar("Result")
@@ -272,7 +273,8 @@ def _pieces(reading: Reading, first: int, last: int, back: bool) -> list[Piece]:
             for y in own
         ),
     ]
-    few = sum(piece.count for piece in pieces) <= _PIECE
+    count = sum(piece.count for piece in pieces)
+    few = count <= _PIECE or count * reading.palette.members.shape[1] <= _FEW
     return [Piece.join(pieces)] if few else pieces
 
 
@@ -289,9 +291,16 @@ def labels_that_came(reading: Reading, places: Sequence[Place]) -> Integers:
     if told is not None:
         ahead = shift(semantic)
         at = [t + (0 if kind == PREDICTION else ahead) for kind, t in places]
-        return np.array([label_at(told, place) for place in at], np.int64)
+        return _labels_at(told, at)
     if not of_model(semantic):  # no text tells these
         return np.full(len(places), -1, np.int64)
     ahead, source = offset(semantic), reading.subject.model.source_kinds
     at = [-1 if kind in source else t + (1 if kind == PREDICTION else ahead) for kind, t in places]
-    return np.array([label_at(reading.came, place) for place in at], np.int64)
+    return _labels_at(reading.came, at)
+
+
+def _labels_at(labels: Sequence[int], at: Sequence[int]) -> Integers:
+    """Some of the labels, -1 where there is none."""
+    every, places = np.array([*labels, -1], np.int64), np.array(at, np.int64)
+    there = (places >= 0) & (places < len(labels))
+    return every[np.where(there, places, len(labels))]

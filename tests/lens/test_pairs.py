@@ -515,14 +515,19 @@ def test_each_head_of_an_attention_is_the_modules(how, tmp_path):
     module, lens = _of_heads(how)
     for text, read, written in ((TEXT, READ, WRITTEN), ("ka ku => u", [1, 5], [1, 7])):
         heads = lens(text).attention_heads
+        mean = lens(text).attention
         assert heads is not None
+        assert mean is not None
         assert np.abs(heads - _by_hand(module, read, written)).max() < 1e-6, "as many as words"
-        assert np.abs(lens(text).attention - heads.mean(0)).max() < 1e-9
+        assert np.abs(mean - heads.mean(0)).max() < 1e-9
     assert "of each of 3 heads are not negative and sum to 1" in lens.subject.model.verified
     lens.save(tmp_path / "run")
     kept = rnnlens.load(tmp_path / "run")
     example = kept.examples()[0]
-    assert np.abs(kept(example).attention_heads - lens(example).attention_heads).max() < 1e-6
+    again, before = (one(example).attention_heads for one in (kept, lens))
+    assert again is not None
+    assert before is not None
+    assert np.abs(again - before).max() < 1e-6
 
 
 def test_one_head_or_their_mean_is_told():
@@ -532,6 +537,7 @@ def test_one_head_or_their_mean_is_told():
     assert [len(one) for one in pair["heads"]] == [3, 3, 3]
     for head in (1, 3):
         at, weight = pair["heads"][head - 1][2][0]
+        assert grid.attention_heads is not None
         row = grid.attention_heads[head - 1, 2]
         assert (at, weight) == (row.argmax(), pytest.approx(row.max(), abs=1e-4))
     mean, second = (attention_lines(grid_json(lens, TEXT), head) for head in (0, 2))

@@ -55,16 +55,19 @@ def test_one_of_several_heads_is_chosen(look, server, tmp_path):
         lens = rnnlens.fit(Heads(), pairs(), TARGET, source=SOURCE, epochs=0, name="heads")
     lens.save(tmp_path / "heads")
     grid = lens(lens.examples()[0])
+    heads, mean = grid.attention_heads, grid.attention
+    assert heads is not None
+    assert mean is not None
     with server(tmp_path / "heads") as address:
         screen = look(f"#at=y:{len(grid.source) + 1}&head=2", at=address)
         screen.drawn(len(grid.words))
         said = screen.find(".panel dt:text-is('attention') + dd").inner_text()
         assert "the mean of 2 heads" in said
-        firsts = [grid.source[int(one[0].argmax())] for one in grid.attention_heads]
+        firsts = [grid.source[int(one[0].argmax())] for one in heads]
         by_head = screen.find(".panel dt:text-is('by head') + dd").inner_text()
         assert by_head.startswith(f"1: {firsts[0]} ")
         assert f"2: {firsts[1]} " in by_head
-        for head, weights in ((2, grid.attention_heads[1]), (0, grid.attention)):
+        for head, weights in ((2, heads[1]), (0, mean)):
             if not head:
                 screen.page.click("text=display")
                 screen.page.select_option("select[aria-label=attention]", "0")

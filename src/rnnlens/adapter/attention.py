@@ -192,7 +192,7 @@ def _lies(name: str, heard: Sequence[tuple[Attention, int, int]]) -> tuple[str, 
     """
     ways = dict[str, list[Tensor]]()
     for lie in LIE:
-        found = [one.weights(name, *sizes, lie) for one, *sizes in heard]
+        found = [one.weights(name, source, target, lie) for one, source, target in heard]
         there = [one for one in found if one is not None]
         if len(there) == len(heard) and len({len(one) for one in there}) == 1:
             ways[lie] = there

@@ -122,8 +122,8 @@ def _attention(
     heard = []
     for (source, target), pair in [*apart.items()][:_HEARD]:
         fed = make(*pair)
-        found = hear(adapter.module, lambda fed=fed: adapter.trace(fed))  # type: ignore[misc]
-        heard.append((found, source, target))
+        one = hear(adapter.module, lambda fed=fed: adapter.trace(fed))  # type: ignore[misc]
+        heard.append((one, source, target))
     wanted = adapter.user.attention
     if not heard:
         return Found()

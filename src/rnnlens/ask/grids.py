@@ -220,7 +220,7 @@ def _pair(reading: Reading) -> answers.SourceAndTarget:
     weights = session.attention(reading.ids, reading.edits)
     name = "" if weights is None else session.model.attention_name
     of_source = session.model.source_kinds
-    several = [] if weights is None or len(weights) == 1 else weights
+    several = weights if weights is not None and len(weights) > 1 else ()
     return {
         "source": source,
         "columns": [c.id for c in reading.columns if c.kind.id in of_source],

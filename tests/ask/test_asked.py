@@ -92,7 +92,7 @@ def test_one_pair_has_rank_one_and_nothing_none():
 
 
 @pytest.mark.parametrize(("column", "row", "word", "said"), [
-    ("S1", 3, "zz", "there is no label 'zz'"),
+    ("S1", 3, "zz", "the model reads no word 'zz', so that it has no question for it; ask by"),
     ("r1", 3, "b", "r1 is no memory; memories are S1"),
     ("S1", 99, "b", "99"),
     ("S2", 0, "b", "has no column 'S2'"),

@@ -15,6 +15,7 @@ from rnnlens.adapter.axes.layout import Layout, assembled, tensors
 from rnnlens.adapter.axes.shapes import shaped_kinds
 from rnnlens.adapter.backbone import backbone_of
 from rnnlens.adapter.batches import LABEL, NOTHING, NUMBER, Batch, Pair, words_of
+from rnnlens.adapter.part_kinds import PartKind, states_with_parts, with_parts
 from rnnlens.adapter.predictions import as_sort, find_logits, find_readout, is_linear
 from rnnlens.adapter.record.capture import (
     Capture,
@@ -89,6 +90,12 @@ class Adapter(Traceable):
         self._batch_first = user.batch_first
         self._logits = guarded(user.logits, "logits=") if user.logits else None
         self._shaped = shaped_kinds(user.kinds)
+        there = modules.submodules(self.module)
+        self._part_kinds = {
+            kind: PartKind(kind, name, shape) for kind, (name, shape) in self._shaped.items()
+            if shape is not None and name not in there
+        }  # fmt: skip
+        self._shaped = {k: v for k, v in self._shaped.items() if k not in self._part_kinds}
         self._named = {
             kind: modules.named(self.module, [name])[name]
             for kind, (name, _) in self._shaped.items()
@@ -136,6 +143,7 @@ class Adapter(Traceable):
         source = self.axes.source.kinds if self.axes.source else ()
         beside = (*self.axes.kinds, *source)
         there = {*beside, *self._computed_when_asked(beside)}
+        there |= {part.id for part in self._part_kinds.values() if part.of in there}
         return tuple(kind for kind in kinds if kind.id in there)
 
     def _computed_when_asked(self, beside: Sequence[str]) -> Iterator[str]:
@@ -196,13 +204,27 @@ class Adapter(Traceable):
 
     @property
     def unprobed(self) -> dict[str, int]:
-        return {
+        matrices = self.matrices
+        sizes = {
             layer.ids[kind]: prod(size)
             for layer in self.recurrence
             if isinstance(layer.cell, LinearCell)
             for kind, size in layer.cell.sizes.items()
-            if prod(size) > LARGEST and not _askable(layer.cell.matrix(kind))
         }
+        for part in self._part_kinds.values():
+            if part.of in sizes:
+                sizes[part.id] = len(part.numbers(sizes[part.of]))
+        return {
+            kind: size
+            for kind, size in sizes.items()
+            if size > LARGEST and not _askable(matrices.get(kind))
+        }
+
+    @property
+    def matrices(self) -> dict[str, Matrix]:
+        whole = super().matrices
+        parts = {id_: part.matrix(whole.get(part.of)) for id_, part in self._part_kinds.items()}
+        return whole | {id_: matrix for id_, matrix in parts.items() if matrix is not None}
 
     def predict(self, y: Tensor) -> Tensor:
         return y  # the `y` of a trace is the module's logits already
@@ -231,6 +253,8 @@ class Adapter(Traceable):
         if edits and self._structure is None:
             self.trace(batch)  # the kinds are not known before
         checking = self.debug or self._structure is None
+        parts = self._part_kinds
+        edits = [parts[edit.kind].edit(edit) if edit.kind in parts else edit for edit in edits]
         changes = self._structure.changes(edits) if self._structure and edits else {}
         capture = self._capture(checking, changes)
         capture.put = self._put(batch, edits)
@@ -242,7 +266,7 @@ class Adapter(Traceable):
             layouts = [Layout(len(v), v.shape[1], self._order()) for v in named.values()]
         structure = self._structure or self._name_kinds(capture, traces)
         _check_order({*named, *(f"{name}()" for name in traces)}, structure)
-        states = structure.states(traces, named)
+        states = states_with_parts(structure.states(traces, named), self._part_kinds)
         for edit in edits:
             check_edits([edit], structure.kinds, _steps(edit.kind, structure, traces, states))
         _check_finite(states, structure, traces)
@@ -406,7 +430,7 @@ class Adapter(Traceable):
                 f"the submodule {twice[0]} has the same name as a kind of the recurrent part; give "
                 "it another name in the module"
             )
-        return named
+        return replace(named, kinds=with_parts(named.kinds, self._part_kinds))
 
     def _note_difference(self, parts: list[Part]) -> None:
         _check_difference(parts)

@@ -55,6 +55,7 @@ from rnnlens.model.text import (
     text_states,
 )
 from rnnlens.model.traceable import Anatomy, Readout, RecurrentLayer, StateEdit, Trace, Traceable
+from rnnlens.model.transition import Matrix
 
 MOST_GENERATED = count("generated_words")
 _Factory = Annotated[str, Predicate(re.compile(r"([\w.]+:[\w.]+)?").fullmatch)]
@@ -213,6 +214,11 @@ class StoredModule(Traceable):
     @property
     def unprobed(self) -> dict[str, int]:
         return self.adapter.unprobed
+
+    @property
+    def matrices(self) -> dict[str, Matrix]:
+        known = {kind.id for kind in self.kinds}
+        return {kind: m for kind, m in self.adapter.matrices.items() if kind in known}
 
     @property
     def source_kinds(self) -> frozenset[str]:  # type: ignore[override]

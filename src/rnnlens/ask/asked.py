@@ -20,7 +20,7 @@ from torch import Tensor
 from rnnlens.ask.questions import STRICT, Name, OfState, Subjects, given
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import rounded, sent, unsent
-from rnnlens.labels.sets import number_of
+from rnnlens.labels.sets import BLANK, nearest, number_of
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.linear import LinearCell
@@ -194,6 +194,12 @@ def _known(reading: Reading, word: str) -> tuple[int, int | None]:
             "of a model that reads a mark first, a pair or numbers it is not"
         )
     inputs = side.vocabulary.inputs
+    if word not in inputs and BLANK + word not in inputs:
+        near = " or ".join(map(repr, nearest(word, inputs)))
+        raise RnnlensError(
+            f"the model reads no word {word!r}, so that it has no question for it; "
+            + (f"did you mean {near}?" if near else "ask by one that it reads")
+        )
     number = number_of(word, inputs)
     counted = side.follows and inputs == side.vocabulary.labels
     seen = int(side.vocabulary.counts[number]) if counted else None

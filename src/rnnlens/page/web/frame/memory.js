@@ -24,7 +24,9 @@ const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.
 export function numbersOf({ norm, rank, half_life: lives }) {
   const parts = [`norm ${short(Math.hypot(...norm))}`];
   if (rank.length) parts.push(`effective rank ${short(mean(rank))}${rank.length > 1 ? `, a mean over ${rank.length} heads` : ""}`);
-  if (lives) parts.push(`half-life ${short(lives[1])} words (a tenth of it under ${short(lives[0])}, a tenth over ${short(lives[2])})`);
+  const [low, middle, high] = lives ?? [];
+  const around = low === high ? "" : ` (a tenth of it under ${short(low ?? null)}, a tenth over ${short(high ?? null)})`;
+  if (lives) parts.push(`half-life ${short(middle ?? null)} words${around}`);
   return parts.join("; ");
 }
 

@@ -44,7 +44,7 @@ class MemoryQuestion(OfState):
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class MemoryAnswer:
     """What a memory would answer if a word came next.
 
     `labels` are the most probable by the probe of `read`, the kind that the layer reads by. The
@@ -89,7 +89,7 @@ class MemoryTold:
         "a tenth, half and nine tenths of units have less; null within: infinite",
         type=list[float | None] | None, write=_number,
     )  # fmt: skip
-    asked: Answer | None = sent("what it answers to the word; null: none was given")
+    asked: MemoryAnswer | None = sent("what it answers to the word; null: none was given")
 
     def __repr__(self) -> str:
         parts = [f"norm {np.linalg.norm(self.norm):.3g}"]
@@ -143,7 +143,7 @@ def _shares(lives: Tensor) -> tuple[float, float, float]:
     return low, middle, high
 
 
-def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> Answer:
+def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> MemoryAnswer:
     """What a memory after a row of a text would answer if a word came next."""
     subject = reading.subject
     layer, cell, probes = *_asked_layer(reading, kind), subject.shown_probes
@@ -163,7 +163,7 @@ def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> Answer:
     first = shares.argmax(1)
     labels = reading.answers.names
     order = shares[0].argsort(descending=True, stable=True)[:_TOP].tolist()
-    return Answer(
+    return MemoryAnswer(
         word, read, tuple((labels[one], float(shares[0, one])) for one in order), seen,
         int((first[1:] == first[0]).sum()), len(places) - 1,
         answers[0].double().numpy(), shares[0].numpy(),

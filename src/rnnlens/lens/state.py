@@ -7,7 +7,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.ask.asked import Answer, MemoryTold, told_of
+from rnnlens.ask.asked import MemoryAnswer, MemoryTold, told_of
 from rnnlens.ask.questions import names
 from rnnlens.ask.stand_ins import DRAWS
 from rnnlens.ask.state_pairs import state_divergence
@@ -181,7 +181,7 @@ class State:
         """
         return told_of(self.reading, self.column, self.step)
 
-    def asked(self, word: str) -> Answer:
+    def asked(self, word: str) -> MemoryAnswer:
         """Of a memory that is a matrix, what it would answer if `word` came next.
 
         The text up to this word is read with `word` behind it, and the layer's question is taken
@@ -302,7 +302,7 @@ class States(Sequence[State]):
         """The rank of one label at every timestep."""
         return [state.rank(label) for state in self]
 
-    def asked(self, word: str) -> list[Answer]:
+    def asked(self, word: str) -> list[MemoryAnswer]:
         """What the memory would answer at every timestep if a word came next."""
         return [state.asked(word) for state in self]
 

@@ -87,21 +87,6 @@ export interface Against {
   constant: Amount;
 }
 
-/** What a memory would answer if a word came next. */
-export interface Answer {
-  word: string;
-  /** the kind whose probe says what the answer tells */
-  read: string;
-  /** the most probable */
-  labels: [string, number][];
-  /** how often the word came in training; null: not counted */
-  seen: number | null;
-  /** of the other places, how many ask for the same first label */
-  agree: number;
-  /** other places of the text that were tried */
-  contexts: number;
-}
-
 /** States that are about as confident. */
 export interface Bin {
   /** the least of the bin */
@@ -718,6 +703,21 @@ export interface MeasuredShare {
   high: number | null;
 }
 
+/** What a memory would answer if a word came next. */
+export interface MemoryAnswer {
+  word: string;
+  /** the kind whose probe says what the answer tells */
+  read: string;
+  /** the most probable */
+  labels: [string, number][];
+  /** how often the word came in training; null: not counted */
+  seen: number | null;
+  /** of the other places, how many ask for the same first label */
+  agree: number;
+  /** other places of the text that were tried */
+  contexts: number;
+}
+
 /** A memory: how large it is, how long it lasts, and what it answers to a word. */
 export interface MemoryQuestion {
   /** null: the first; at most 200 characters */
@@ -751,7 +751,7 @@ export interface MemoryTold {
   /** a tenth, half and nine tenths of units have less; null within: infinite */
   half_life: (number | null)[] | null;
   /** what it answers to the word; null: none was given */
-  asked: Answer | null;
+  asked: MemoryAnswer | null;
 }
 
 /** A state of the corpus that is like another. */

@@ -31,8 +31,8 @@ from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.families import Family
 from rnnlens.probe.fitting import FitConfig, Fitter
 from rnnlens.probe.inspect import inspect_module
+from rnnlens.probe.memory_questions import Questions
 from rnnlens.probe.moments import Moments
-from rnnlens.probe.questions import Questions
 
 _TOGETHER = 16  # timesteps of a scan whose decay and write are computed at once
 _LETTERS = ("h", "r", "d", "S")  # the residual stream, the read, the gate and the memory
@@ -197,7 +197,7 @@ class TimedFitter(Fitter):
 def numbers_of(args: argparse.Namespace, count: int) -> np.ndarray:
     """So many words by their numbers."""
     if args.text is None:
-        return np.random.default_rng(0).zipf(1.3, count) % args.words
+        return np.asarray(np.random.default_rng(0).zipf(1.3, count) % args.words)
     words = Path(args.text).read_text(encoding="utf-8").split()
     ranks = {word: k for k, (word, _) in enumerate(Counter(words).most_common(args.words - 1), 1)}
     return np.resize(np.array([ranks.get(word, 0) for word in words]), count)

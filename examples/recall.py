@@ -10,6 +10,7 @@ of the memory can be counted. `python examples/recall.py` takes a minute on an i
 import random
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -75,7 +76,9 @@ class Recall(nn.Module):
 def recurrence(delta: bool) -> rnnlens.Recurrence:
     """Where decay, write and read are in the layer."""
     names = ("question", "key", "value", "decay", *(("strength",) if delta else ()))
-    where = {name: lambda layer, x, name=name: layer.parts(x)[name] for name in names}
+    where: dict[str, Any] = {
+        name: lambda layer, x, name=name: layer.parts(x)[name] for name in names
+    }
     return rnnlens.Recurrence(Memory, **where)
 
 
@@ -146,7 +149,7 @@ def counted(lens: rnnlens.Lens, count: int, again: bool = True) -> dict[str, flo
         grid, value = lens(" ".join(words)), words[place]
         found["read"].append(grid["r1"][last].top(1)[0][0] == value)
         stored = grid["r1"][last].written_by(value).stored
-        found["stored"].append(int(stored.argmax()) == place)
+        found["stored"].append(stored is not None and int(stored.argmax()) == place)
         for key in {*words[:last:2]}:
             truth = words[max(t for t in range(last) if words[t] == key) + 1]
             answer = grid["S1"][last - 1].asked(key)

@@ -1,5 +1,7 @@
 """Kinds that are a part of another: one head of a memory."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -32,10 +34,11 @@ class Heads(nn.Module):
         return torch.stack(reads, 1)
 
 
-OWN = rnnlens.Recurrence(Heads, **{
+WHERE: dict[str, Any] = {
     name: lambda layer, x, name=name: layer.parts(x)[name]
     for name in ("question", "key", "value", "decay")
-})  # fmt: skip
+}
+OWN = rnnlens.Recurrence(Heads, **WHERE)
 
 
 def lens_of(*kinds: str) -> rnnlens.Lens:

@@ -17,9 +17,9 @@ from rnnlens.probe.dataset import Chunk
 from rnnlens.probe.families import Linear, Shared
 from rnnlens.probe.fit_config import FitConfig
 from rnnlens.probe.fitting import at_once
+from rnnlens.probe.memory_questions import Questions, how_many
 from rnnlens.probe.needs import Needs
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.questions import Questions, how_many
 
 MATRICES = [Matrix(2, 5, 3, keys_last=False), Matrix(1, 4, 6, keys_last=True)]
 LABELS = 7
@@ -122,11 +122,11 @@ def test_learning_finds_what_tells_the_label(matrix, monkeypatch):
     assert fit._nll([chunk])[0] < 0.9 * before
 
 
-def test_questions_that_do_not_help_stay_as_they_were():
+def test_questions_that_do_not_help_stay_as_they_were(monkeypatch):
     fit, chunk = fit_of(MATRICES[0])
     start = fit.memories[0].questions.weight.clone()
     measured = iter(([1.0], [2.0]))
-    fit._nll = lambda _chunks: next(measured)  # type: ignore[method-assign]
+    monkeypatch.setattr(fit, "_nll", lambda _chunks: next(measured))
     assert torch.equal(fit.run([chunk], [chunk], 0)["S1"].weight, start)
     assert not torch.equal(fit.memories[0].questions.weight, start)
 

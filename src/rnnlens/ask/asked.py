@@ -223,7 +223,7 @@ def _asked(
     """What is read of the memory `at` by the question of a word behind the row `upto`."""
     session, probes = reading.subject.session, reading.subject.probes
     ids = [*reading.ids[: upto + 1], number]
-    edits = [one for one in reading.made_edits if one.step <= upto]
+    edits = tuple(one for one in reading.made_edits if one.step <= upto)
     changes = TextEdits.of(edits, session, probes, ids, reading.semantic) if edits else None
     states, _ = session.read(ids, len(ids) - 1, len(ids), changes)
     now = {one: states[layer.ids[one]][0] for one in cell.given}

@@ -18,8 +18,8 @@ from rnnlens.model.transition import Matrix
 from rnnlens.probe.dataset import Chunk, Dataset
 from rnnlens.probe.families import Family
 from rnnlens.probe.kernels import adamw_
+from rnnlens.probe.memory_questions import Questions, how_many
 from rnnlens.probe.moments import Moments, measure
-from rnnlens.probe.questions import Questions, how_many
 
 SAMPLE = 16_384  # states that questions are learned from, at most
 _LEAST = 512  # states, however large memories are
@@ -113,7 +113,8 @@ class _Memory:
     ) -> None:  # fmt: skip
         self.kind, self.matrix = kind, matrix
         total = sum(len(chunk.labels) for chunk in chunks)
-        self.mean = sum(chunk.states[kind].double().sum(0) for chunk in chunks) / total
+        sums = torch.stack([chunk.states[kind].double().sum(0) for chunk in chunks])
+        self.mean = sums.sum(0) / total
         within, across = self._moments(chunks, told)
         size = within.diagonal(dim1=1, dim2=2).mean(1).clamp_min(torch.finfo(torch.float32).tiny)
         ridge = torch.diag_embed((_RIDGE * size)[:, None].expand(-1, matrix.keys))

@@ -19,7 +19,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.lazy import at_hand, once
 from rnnlens.model.traceable import Readout, Trace, Traceable
 from rnnlens.probe.data import Batch, Data, Ints
-from rnnlens.probe.questions import Questions
+from rnnlens.probe.memory_questions import Questions
 from rnnlens.probe.semantics import INPUT, NONE, OUTPUT, base, labels_at, of_model, shift
 
 CHUNK = 4096  # states of every kind that measuring holds at once

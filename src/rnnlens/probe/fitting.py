@@ -25,11 +25,11 @@ from rnnlens.probe.fit_config import FitConfig as FitConfig  # noqa: PLC0414
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.limits import Sizes
 from rnnlens.probe.measures import prior_nll
+from rnnlens.probe.memory_questions import Questions
 from rnnlens.probe.moments import Moments, Spread, measure
 from rnnlens.probe.needs import Needs
 from rnnlens.probe.probes import Stack
 from rnnlens.probe.probes_file import Bounds
-from rnnlens.probe.questions import Questions
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once

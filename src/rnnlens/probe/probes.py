@@ -13,9 +13,9 @@ from rnnlens.base.tensors import Layout, Layouts, in_range
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.packed import Packed, version
 from rnnlens.model.traceable import product
+from rnnlens.probe.memory_questions import Questions, question_names, questions_in
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes_file import Bounds
-from rnnlens.probe.questions import Questions, question_names, questions_in
 from rnnlens.probe.semantics import base, of_model
 
 _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at aligned addresses

@@ -182,3 +182,15 @@ def test_two_texts_have_brackets_of_pieces_in_the_terminal(fitted):
     rows = [line for line in drawn.splitlines() if line.strip().startswith(("┌", "└"))]
     heads = [line[: line.index("╲")][-3:] if "╲" in line else "│  " for line in rows]
     assert heads[2:12] == ["┐  ", "│  ", "│  ", "│┐ ", "││ ", "││ ", "││ ", "││ ", "┘│ ", " ┘ "]
+
+
+def test_a_tokenizer_that_gives_other_pieces_than_the_batches_have_is_told(tmp_path, capsys):
+    module, batches, file = made(tmp_path)
+    count = len(piece_text("qwen").tokens)
+    others = [(count - 1 - a, count - 1 - b) for a, b in batches]  # numbered another way
+    for some, told in (
+        (batches, "made with: it gives 100% of a batch's pieces again"),
+        (others, "is it the one that your batches were made with?"),
+    ):
+        rnnlens.fit(module, some, tokenizer=file, epochs=0)
+        assert told in capsys.readouterr().err

@@ -43,6 +43,8 @@ _SURE_ERRORS = 2.0  # standard errors by which the module must be worse for a wa
 _FEW_STATES = 50  # of which nothing can be said
 _NOT_SO_FREQUENT, _NOT_ONE = 0.15, 0.1  # how far sigmoids of logits may be from frequencies
 _LEAST_GAP = 0.005  # nats by which a reading of logits has to predict better than another
+_PIECES_TRIED = 500  # of a batch, that are split anew by its tokenizer
+_SAME_TOKENIZER = 0.85  # of which at least so many come again, where texts begin inside of words
 _MOST_LABELS = 100  # that are kept as floats: more whole numbers are hardly labels
 
 
@@ -105,7 +107,7 @@ def inspect_module(
         first=reading.first,
     )  # fmt: skip
     model = StoredModule(record, lambda: adapter, user.tokenizer)
-    model.verified = _verified(model, axes, reading, inputs, random)
+    model.verified = _verified(model, axes, reading, inputs, random, _given_back(model, telling))
     of_texts = _of_texts(trace)
     dataset = Dataset(
         model,
@@ -131,8 +133,21 @@ def counted(vocabulary: Vocabulary, dataset: Dataset) -> Vocabulary:
     return replace(vocabulary, counts=tuple(rows.tolist()))
 
 
+def _given_back(model: StoredModule, batch: Batch) -> float:
+    """Which share of a batch's pieces its tokenizer gives again."""
+    words = words_of(batch.inputs, batch.targets)
+    if model.pieces is None or words is None or not words.numel():
+        return 0.0
+    return model.pieces.given_back(words.flatten().tolist()[:_PIECES_TRIED])
+
+
 def _verified(
-    model: StoredModule, axes: Axes, reading: TextReading, inputs: Sequence[str], random: bool
+    model: StoredModule,
+    axes: Axes,
+    reading: TextReading,
+    inputs: Sequence[str],
+    random: bool,
+    given_back: float,
 ) -> str:
     """What was verified of how a module is read, and what is taken on trust, in one line."""
     record, (seen, trusted) = model.record, reading.said(inputs)
@@ -144,8 +159,16 @@ def _verified(
         seen.insert(0, f"recomputed states are the module's ({record.difference:.0e})")
     if not inputs and not record.features:
         trusted.append("nothing of texts: what it reads has no names (give inputs=)")
+    elif model.pieces and given_back >= _SAME_TOKENIZER:  # which others may reach, too
+        trusted.append(
+            "tokenizer=, that it is the one your batches were made with: it gives "
+            f"{given_back:.0%} of a batch's pieces again"
+        )
     elif model.pieces:
-        trusted.append("tokenizer=, that it is the one your batches were made with")
+        trusted.append(
+            f"tokenizer=, which gives only {given_back:.0%} of a batch's pieces again where their "
+            "text is split anew: is it the one that your batches were made with?"
+        )
     elif model.user.functions.get("words"):
         trusted.append("words=, that it splits texts as yours were")
     picked = [] if record.several or record.scale or model.user.logits else ["a softmax over them"]

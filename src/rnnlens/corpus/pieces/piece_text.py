@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -201,6 +202,14 @@ class PieceText:
             for step in (*self.pieces.plain, *self.pieces.steps)
         )
         return text.removeprefix(" ") if in_front else text
+
+    def given_back(self, numbers: Sequence[int]) -> float:
+        """Which share of a text's pieces come again where it is written out and split anew: few, if
+        another tokenizer has made them.
+        """
+        plain = [number for number in numbers if number not in self.special]
+        again = self.encode(self.written(plain)) if plain else []
+        return SequenceMatcher(None, plain, again, autojunk=False).ratio()
 
     def _plain_word(self, token: str) -> str:
         prefix, suffix = (self.pieces.prefix, self.pieces.suffix) if self.pieces else ("##", "")

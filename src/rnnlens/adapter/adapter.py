@@ -27,7 +27,7 @@ from rnnlens.adapter.record.capture import (
     part_traces,
 )
 from rnnlens.adapter.record.parts import Part
-from rnnlens.adapter.record.scan_parts import ScanPart, scans_of
+from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, scans_of
 from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.user_model import UserModel, guarded, users_code
@@ -470,6 +470,13 @@ def _check_difference(parts: Iterable[Part]) -> None:
 def _remedy(part: Part) -> str:
     if modules.is_torchs(part.module.forward):
         return "does something write into its weights while it runs? Replace them instead"
+    if isinstance(part, ScanPart) and isinstance(part.scan, OwnScan):
+        read = part.scan.recurrence.into or "the layer"
+        return (
+            f"what {read} {'is given' if part.scan.recurrence.into else 'returns'} is not what its "
+            "recurrence reads: mend decay=, write= and the others, or name in into= a submodule "
+            "that is given just that, such as an nn.Identity before a gate"
+        )
     return "name it in kinds= to read its output alone"
 
 

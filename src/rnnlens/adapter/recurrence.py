@@ -50,7 +50,9 @@ class Recurrence:
       (H, K) the memory is read before it is written, as in RWKV-6.
 
     What is read must be what the layer returns, or what its submodule `into` is given; that is
-    checked on the first batch.
+    checked on the first batch. Where it is multiplied by a gate before any submodule is given it,
+    have the layer pass it through an `nn.Identity` of its own, and name that in `into`. Numbers are
+    real: a complex recurrence, such as an LRU, is read by its layer's output alone.
 
     >>> import rnnlens, torch
     >>> of_mingru = rnnlens.Recurrence(
@@ -128,7 +130,8 @@ def call_of(
     for name in _NAMES:
         where = getattr(own, name)
         if where is not None:
-            given[name] = _floats(outputs[where] if isinstance(where, str) else where(layer, x))
+            found = outputs[where] if isinstance(where, str) else where(layer, x)
+            given[name] = _floats(name, found)
     family, taken, constants = (_vector if "write" in given else _matrix)(x.shape[:2], **given)
     call = family.taking(**{name: timed(some) for name, some in taken.items()}, **constants)
     size = call.cell.sizes[call.cell.output.id]
@@ -149,11 +152,15 @@ def call_of(
     return ScanCall(call, reads=reads, put=put)
 
 
-def _floats(value: Any) -> Tensor:
-    if not isinstance(value, Tensor) or not value.is_floating_point():
+def _floats(name: str, value: Any) -> Tensor:
+    if isinstance(value, Tensor) and value.is_complex():
         raise RnnlensError(
-            f"a function of a recurrence gives {type(value).__name__}; give a tensor of floats"
+            f"{name}= of a recurrence gives complex numbers, and memories of real ones alone are "
+            "known; leave the recurrence out, and name the layer in kinds= to read its output"
         )
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        kind = str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
+        raise RnnlensError(f"{name}= of a recurrence gives {kind}; give a tensor of floats")
     return value.to(torch.promote_types(value.dtype, torch.float32))
 
 

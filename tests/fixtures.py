@@ -83,12 +83,13 @@ def formula_probes(network: Network, family: str, semantics: tuple[str, ...]) ->
     """Probes of a network, by formula."""
     kinds, labels = tuple(kind.id for kind in network.kinds), network.label_count
     tensors, rank = {}, 3 if family == "shared" else labels
+    states = network.trace(torch.zeros(1, 1, dtype=torch.long)).states
     for s, semantic in enumerate(semantics):
         tensors[f"{semantic}/counts"] = torch.arange(labels, 0, -1)
         if family == "shared":
             tensors[f"{semantic}/labels"] = wave((labels, rank), SCALES["labels"], 0.11 + s)
         for k, kind in enumerate(kinds):
-            width = network.embedding.shape[1] if kind == "x" else network.config.width
+            width = states[kind].shape[-1]
             tensors[f"{semantic}/{kind}/weight"] = wave((rank, width), SCALES["weight"], k / 17)
             tensors[f"{semantic}/{kind}/bias"] = wave((rank,), SCALES["bias"], k / 13 + s / 5)
             if family == "shared":
@@ -96,8 +97,8 @@ def formula_probes(network: Network, family: str, semantics: tuple[str, ...]) ->
                 tensors[f"{semantic}/{kind}/label_bias"] = over
     for k, kind in enumerate(kinds):
         width = tensors[f"{semantics[0]}/{kind}/weight"].shape[1]
-        states = wave((40, width), 0.5, k / 23).double()
-        tensors |= Spread.of(states.T @ states / 40).tensors(kind)
+        some = wave((40, width), 0.5, k / 23).double()
+        tensors |= Spread.of(some.T @ some / 40).tensors(kind)
     return Probes.of(family, kinds, semantics, labels, tensors)
 
 

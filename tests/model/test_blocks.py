@@ -48,7 +48,7 @@ def layer_of(name: str, inputs: int, seed: int = 0) -> Layer:
     with torch.no_grad():
         layer.initialise(generator)
         for weight in layer.parameters():
-            weight += 0.3 * torch.randn(weight.shape, generator=generator)
+            weight.add_(0.3 * torch.randn(weight.shape, generator=generator))
     return layer
 
 
@@ -208,7 +208,9 @@ def test_it_learns(name, random_split):
 @every
 def test_weight_decay_leaves_alone_what_the_cell_keeps_from_it(name, random_split):
     network = Network(config(name), 12).initialise(0)
-    trainer = Trainer(network, random_split(), random_split(), TrainingConfig(), torch.device("cpu"))
+    trainer = Trainer(
+        network, random_split(), random_split(), TrainingConfig(), torch.device("cpu")
+    )
     decayed, kept = trainer.optimiser.param_groups
     named = {id(p): n.rpartition(".")[2] for n, p in network.named_parameters()}
     assert {named[id(p)] for p in kept["params"]} <= {*CELLS[name].undecayed}

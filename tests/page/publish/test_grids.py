@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from tests.asks import grid_json
+from tests.fixtures import formula_run
 from tests.letters import WORDS, Classifier, LanguageModel, Turning, batches
 from tests.page.publish.asking import apart
 from tests.page.publish.engine import answered
@@ -21,7 +22,7 @@ from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.page.publish.pack import packed
 from rnnlens.page.publish.precisions import Precision
-from rnnlens.run.folder import run_at
+from rnnlens.run.folder import Run, run_at
 from rnnlens.waves import series
 
 TEXTS = ("the dog sees zebra <b> 12 the the", "")
@@ -64,6 +65,27 @@ def test_grids_are_those_of_python(formula, formulas):
     sets, others = of_sets(formulas["gru"]), of_others(formula)
     lenses = [formula, *formulas.values(), sets, others]
     assert wrong(lenses, every_grid(lenses, TEXTS)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "mingru",
+        "gla",
+        *(pytest.param(one, marks=pytest.mark.release) for one in ("minlstm", "deltanet")),
+    ],
+)
+def test_grids_of_linear_memories_are_those_of_python(cell, tmp_path):
+    parts = {} if cell.startswith("min") else {"heads": 2, "keys": 3}
+    lens = opened(Run(formula_run(tmp_path / cell, cell, **parts)))
+    assert wrong([lens], every_grid([lens], TEXTS)) == []
+
+
+def test_a_cell_that_the_page_has_no_equations_of_is_refused_in_one_line(tmp_path):
+    lens = opened(Run(formula_run(tmp_path / "run", "rwkv7", heads=2, keys=3)))
+    with pytest.raises(RnnlensError, match="the page has no equations of the cell 'rwkv7'"):
+        packed(lens.subject, lens.semantics, "fp16")
 
 
 @pytest.mark.slow

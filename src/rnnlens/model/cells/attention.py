@@ -35,6 +35,7 @@ class _Heads(Block):
     """Heads of keys by values, of which each is normed when it is read."""
 
     undecayed = (*Block.undecayed, "b_a", "A")
+    in_browser = True
 
     @property
     def keys(self) -> int:

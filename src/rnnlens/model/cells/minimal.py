@@ -21,6 +21,7 @@ class _Minimal(Block):
     """A vector that is written to by gates of the convolved input."""
 
     carried = ("p", "c")
+    in_browser = True
     rows: int  # of blocks of weights: gates, and the candidate
 
     def family(self, size: Size) -> Gated:

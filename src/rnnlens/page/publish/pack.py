@@ -13,6 +13,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.rules import count, message, text
 from rnnlens.corpus.pieces.pattern import Pattern
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model.block import Block
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import Affine, Anatomy, RecurrentLayer
@@ -181,6 +182,7 @@ def _layer(layer: RecurrentLayer, tensors: Tensors) -> dict[str, Any]:
         "output": cell.output.id,
         "memories": {letter: asdict(memory) for letter, memory in cell.memories.items()},
         "below": layer.below,
+        **({"sizes": dict(cell.sizes)} if isinstance(cell, Block) else {}),
         "reverse": layer.reverse,
         "weights": {
             name: (tensors.rows if w.dim() > 1 else tensors.exact)("network", w)

@@ -59,5 +59,5 @@ function made(width, value) {
   return values;
 }
 
-/** @type {Record<import("./manifest.d.ts").LayerJson["cell"], Step>} */
+/** @type {Record<string, Step>} */
 export const CELLS = { lstm, gru, rnn: elman, relu: rectified };

@@ -39,14 +39,15 @@ export interface Memory {
 }
 
 export interface LayerJson {
-  cell: "lstm" | "gru" | "rnn" | "relu";
+  cell: "lstm" | "gru" | "rnn" | "relu" | "mingru" | "minlstm" | "gla" | "deltanet";
+  sizes?: Record<string, number[]>; // of kinds of a linear memory, the shape of a state
   ids: Record<string, string>; // its kinds by letter
   carried: string[]; // the letters that the next timestep needs
   output: string; // the letter of what it gives to those above
   memories: Record<string, Memory>; // its additive memories by letter
   below: string[]; // the kinds that are its input, side by side
   reverse: boolean;
-  weights: { w_x: Numbered; w_h: Numbered; w_p?: Numbered; b_x?: Numbered; b_h?: Numbered };
+  weights: { w_x: Numbered; w_h: Numbered; w_p?: Numbered; b_x?: Numbered; b_h?: Numbered } & Record<string, Numbered>;
 }
 
 export interface NetworkJson {

@@ -2,6 +2,7 @@
 // rnnlens/model/network.py it gives every kind by name.
 
 import { TEXTS } from "../base/rules.js";
+import { Block, BLOCKS } from "./blocks.js";
 import { CELLS } from "./cells.js";
 
 /** @typedef {import("./cells.js").Change} Change */
@@ -26,7 +27,7 @@ export class Network {
     this.text = text;
     this.machine = machine;
     this.embedding = machine.tensors.perhaps(json.embedding);
-    this.layers = json.layers.map((layer) => new Layer(layer, machine));
+    this.layers = json.layers.map((layer) => (layer.cell in BLOCKS ? new Block(layer, machine) : new Layer(layer, machine)));
     this.maps = json.maps.map(({ weight, bias }) => ({
       weight: machine.tensors.matrix(weight),
       bias: bias === null ? null : machine.tensors.vector(bias),
@@ -169,9 +170,14 @@ class Layer {
     this.wp = tensors.perhaps(w_p ?? null);
     this.bx = b_x === undefined ? null : tensors.vector(b_x);
     this.bh = b_h === undefined ? null : tensors.vector(b_h);
-    this.gates = { lstm: 4, gru: 3, rnn: 1, relu: 1 }[json.cell];
+    this.gates = /** @type {Record<string, number>} */ ({ lstm: 4, gru: 3, rnn: 1, relu: 1 })[json.cell];
     this.in = room.take(Math.max(this.wx.stride, this.wh.stride, this.wp?.stride ?? 0));
     this.out = room.take(this.wx.rows);
+  }
+
+  /** A layer of another sort, which this is not. @returns {null} */
+  get block() {
+    return null;
   }
 
   /** How many numbers the states of a kind have. @param {string} letter */

@@ -1,7 +1,8 @@
 // A recurrent layer with its gates held and every tanh as a line: what its inputs then count for. With these held, a
 // layer is a linear map, so that slopes are exact; they are carried from the last word back to the first.
 
-/** @typedef {import("../network.js").Network["layers"][number]} Layer its matrices have a block of rows for every gate, as torch has them */
+/** @typedef {import("../network.js").Network["layers"][number]} AnyLayer */
+/** @typedef {Exclude<AnyLayer, import("../blocks.js").Block>} Layer its matrices have a block of rows for every gate, as torch has them */
 /** @typedef {Map<string, (Float64Array | undefined)[]>} Slopes what a unit of each state counts for, by kind and word */
 /** @typedef {Map<string, Float32Array[]>} States */
 /**
@@ -25,7 +26,7 @@ export function bends(y, x) {
   return Float64Array.from(x, (value, u) => (Math.abs(value) < NEAR ? 1 : y[u] / value));
 }
 
-/** Add to the slopes of what a layer reads, from those of its own kinds. @param {Layer} layer @param {States} states @param {Slopes} slopes @param {Pause} pause */
+/** Add to the slopes of what a layer reads, from those of its own kinds. @param {AnyLayer} layer @param {States} states @param {Slopes} slopes @param {Pause} pause */
 export async function heldSlopes(layer, states, slopes, pause) {
   const { cell, ids, below, reverse } = layer.json, of = (/** @type {string} */ kind) => states.get(kind) ?? [];
   const length = of(ids.h).length, place = (/** @type {number} */ k) => (reverse ? length - 1 - k : k);
@@ -39,8 +40,11 @@ export async function heldSlopes(layer, states, slopes, pause) {
     const input = Float64Array.from(below.flatMap((kind) => [...of(kind)[t]]));
     const moment = { now: (/** @type {string} */ letter) => of(ids[letter])[t], before, input };
     const after = later ?? {};
-    const passed = CELLS[cell](layer, moment, (letter) =>
-      sum(of(ids[letter])[t].length, slopes.get(ids[letter])?.[t], after[letter]));
+    const slope = (/** @type {string} */ letter) =>
+      sum(of(ids[letter])[t].length, slopes.get(ids[letter])?.[t], after[letter]);
+    const past = (/** @type {string} */ letter) =>
+      (k ? of(ids[letter])[place(k - 1)] : new Float32Array(of(ids[letter])[t].length));
+    /** @type {Passed} */ const passed = layer.block ? layer.block.held({ ...moment, past }, slope) : CELLS[cell](layer, moment, slope);
     later = passed.before;
     let from = 0;
     for (const kind of below) {

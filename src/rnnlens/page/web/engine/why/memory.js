@@ -3,7 +3,7 @@
 import { message } from "../refusals.js";
 import { bends, heldSlopes, projectedBack } from "./held.js";
 
-/** @typedef {import("./held.js").Layer} Layer */
+/** @typedef {import("./held.js").AnyLayer} Layer */
 /** @typedef {Map<string, Float32Array[]>} States the states of each kind, word by word */
 /** @typedef {{kind: string, step: number, weight: Float64Array, constant: number}} Direction a linear map from one state of a text to one number */
 /** @typedef {{parts: number[], rest: number}} Split what each word counts for in that number, and the rest */
@@ -41,16 +41,23 @@ export function stored(layers, states, direction) {
   const [name, { decay, write, kept }] = memory, gate = of(decay), written = of(write), parts = gate.map(() => 0);
   let through = direction.weight; // what a unit of the memory at this step counts for
   let step = layer.json.reverse ? parts.length - 1 - direction.step : direction.step;
-  if (letter === kept) through = through.map((x, u) => x * gate[step][u]);
-  else if (letter !== name) through = throughOutput(layer, through, of(name)[step], of("o")[step]);
+  const at = (/** @type {number} */ t) => (/** @type {string} */ wanted) => of(wanted)[t];
+  /** What the memory before a word counts for. @type {(t: number) => Float64Array} */
+  const carried = (t) => layer.block?.cell.back(layer.block, through, at(t)) ?? through.map((x, u) => x * gate[t][u]);
+  let rest = direction.constant;
+  if (letter === kept) through = carried(step);
+  else if (letter !== name && layer.block) {
+    rest += dot(through, layer.block.unstored(at(step)));
+    through = layer.block.readBack(through, at(step));
+  } else if (letter !== name && !layer.block) through = throughOutput(layer, through, of(name)[step], of("o")[step]);
   for (let t = letter === kept ? step - 1 : step; t >= 0; t--) {
     parts[t] = dot(through, written[t]);
-    through = through.map((x, u) => x * gate[t][u]);
+    through = carried(t);
   }
-  return { parts: inOrder(layer, parts), rest: direction.constant };
+  return { parts: inOrder(layer, parts), rest };
 }
 
-/** What the cell counts for where its output is what is mapped. @param {Layer} layer @param {Float64Array} weight @param {Float32Array} cell @param {Float32Array} gate */
+/** What the cell counts for where its output is what is mapped. @param {import("./held.js").Layer} layer @param {Float64Array} weight @param {Float32Array} cell @param {Float32Array} gate */
 function throughOutput(layer, weight, cell, gate) {
   const bend = bends(Float64Array.from(cell, Math.tanh), cell);
   return projectedBack(layer, weight).map((x, u) => x * gate[u] * bend[u]);

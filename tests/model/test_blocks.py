@@ -19,7 +19,7 @@ from rnnlens.model.cells.classic import TORCHS
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED
 from rnnlens.model.traceable import StateEdit
-from rnnlens.model.train.training import Trainer, TrainingConfig
+from rnnlens.model.train.training import Trainer, TrainingConfig, load_checkpoint, save_checkpoint
 
 NAMES = [name for name in CELL_NAMES if CELLS[name] not in TORCHS.values()]
 FEW = ("mingru", "deltanet")  # a vector and a matrix as memory, for what takes long
@@ -203,6 +203,25 @@ def test_it_learns(name, random_split):
     trainer.run(lambda: False, lambda: None)
     history = trainer.progress.history
     assert history[-1]["train"] < history[0]["train"]
+
+
+@few
+@pytest.mark.slow
+def test_continuing_a_training_is_bit_identical(name, random_split, tmp_path):
+    def trainer() -> Trainer:
+        network, split = Network(config(name), 12).initialise(0), random_split()
+        return Trainer(
+            network, split, split, TrainingConfig(epochs=2, batch=8), torch.device("cpu")
+        )
+
+    whole, begun, continued = trainer(), trainer(), trainer()
+    whole.run(lambda: False, lambda: None)
+    steps = iter(range(100))
+    begun.run(lambda: next(steps) == 2, lambda: None)
+    save_checkpoint(begun, tmp_path / "c", "this")
+    load_checkpoint(continued, tmp_path / "c", "this")
+    continued.run(lambda: False, lambda: None)
+    assert all(torch.equal(p, continued.best[key]) for key, p in whole.best.items())
 
 
 @every

@@ -66,7 +66,8 @@ def test_a_model_comes_back_ready_to_trace(run):
 def test_model_json_tells_the_shape_and_the_hash_of_the_weights(run):
     told = runfiles.contents(run.path / "model.json")
     assert told.pop("sha256") == sha256(run.path / "model.safetensors")
-    shape = {"cell": "gru", "width": 3, "layers": 2, "embedding": 0, "tied": False}
+    shape = {"cell": "gru", "width": 3, "layers": 2, "embedding": 0, "tied": False,
+             "heads": 0, "keys": 0}  # fmt: skip
     assert told == {**shape, "bidirectional": False, "labels": 6, "words": None, "vocabulary": None}
 
 
@@ -170,8 +171,11 @@ def test_the_model_of_an_unfinished_run_is_not_handed_out(run):
         ({"layers": 1}, r"does not fit model\.json"),
         ({"layers": "two"}, r"model\.json is damaged"),
         ({"cell": "lstm"}, r"does not fit model\.json"),
-        ({"cell": "transformer"}, "no cell is called"),
-        ({"heads": 8}, r"model\.json is damaged \(heads: Unexpected"),
+        (
+            {"cell": "transformer"},
+            "is of the cell 'transformer', which this version of rnnlens does",
+        ),
+        ({"hats": 8}, r"model\.json is damaged \(hats: Unexpected"),
     ],
 )
 def test_a_model_json_that_does_not_fit_is_refused(run, change, entries, message):

@@ -225,7 +225,7 @@ def test_parts_have_the_rows_and_columns_of_the_manifest(run, change, message):
         ({"semantic": "nothing"}, "its semantic 'nothing' is none"),
         ({"semantic": "tag"}, "its semantic 'tag' is none"),
         ({"kinds": ("y", "x")}, "y is not its last kind"),
-        ({"kinds": ("l2", "L2", "y")}, "two columns have the same name"),
+        ({"kinds": ("gate", "Gate", "y")}, "two columns have the same name"),
         ({"top": 4}, "its column"),
     ],
 )

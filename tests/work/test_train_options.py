@@ -70,3 +70,12 @@ def test_much_memory_is_told_before_with_the_flags_that_help():
     assert f"up to about {size:.0f} GB, 12 of them for a step over 600,000 labels" in told
     assert all(flag in told for flag in ("--min-count (now 1)", "--batch", "--longest", "--width"))
     assert "\n" not in told
+
+
+def test_a_cell_has_its_recipe_where_neither_flag_nor_task_says_otherwise():
+    plain, gla = TrainOptions.of({}), TrainOptions.of({"cell": "gla"})
+    assert gla.training.dropout_words > plain.training.dropout_words
+    assert TrainOptions.of({"cell": "lstm"}) == plain
+    assert TrainOptions.of({"cell": "gla", "dropout_words": 0.0}).training.dropout_words == 0
+    tagger = TrainOptions.of({"task": "tag"})
+    assert TrainOptions.of({"task": "tag", "cell": "gla"}).training == tagger.training

@@ -27,8 +27,10 @@ from rnnlens.base.tensors import (
 )
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import MOST_LABELS
+from rnnlens.model.cells import CELLS
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.network_config import CELL_NAMES
 from rnnlens.model.text import Example, encode_numbers
 from rnnlens.states.recorded import StatesRecord
 
@@ -74,6 +76,11 @@ class ExamplesHeader(Strict):
 def read_network(path: Path, file: NetworkFile) -> Network:
     """A network that rnnlens has trained, with its weights, which are checked to be those."""
     config = NetworkConfig(**{one.name: getattr(file, one.name) for one in fields(NetworkConfig)})
+    if config.cell not in CELLS:
+        raise RnnlensError(
+            f"{path.parent} is of the cell {config.cell!r}, which this version of rnnlens does not "
+            f"know ({', '.join(CELL_NAMES)}); open it with the version that made it, or train anew"
+        )
     with torch.device("meta"):  # shapes only
         empty = Network(config, file.labels, file.words)
     wanted = {name: tuple(p.shape) for name, p in empty.named_parameters()}

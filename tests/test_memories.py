@@ -1,0 +1,85 @@
+"""The script that measures how memories differ: its tasks are right, and it goes on where it ended."""
+
+import json
+import random
+import sys
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+
+import memories  # noqa: E402 - it stands beside the package
+
+TINY = ["--device", "cpu", "--options", '{"width": 6, "epochs": 1}', "--fit", '{"epochs": 1}']
+
+
+@pytest.mark.parametrize("size", [1, 4, 8])
+def test_brackets_close_as_they_opened(size):
+    chance = random.Random(size)
+    deepest = 0
+    for _ in range(50):
+        open_ = list[str]()
+        for read, right in memories.brackets(chance, size):
+            if read in "([":
+                open_.append({"(": ")", "[": "]"}[read])
+            else:
+                assert open_.pop() == read
+            deepest = max(deepest, len(open_))
+            assert right == (open_[-1] if open_ else "none")
+        assert not open_
+    assert deepest == size
+
+
+def test_products_are_those_of_permutations():
+    state = (0, 1, 2)
+    for read, right in memories.products(random.Random(0), 4):
+        by = tuple(map(int, read[1:]))
+        assert by in permutations(range(3))
+        state = tuple(state[k] for k in by)
+        assert right == "p" + "".join(map(str, state))
+
+
+def test_a_recalled_value_is_the_one_of_its_key():
+    steps = memories.recall(random.Random(0), 4)
+    pairs = {key[0]: value[0] for key, value in zip(steps[:16:2], steps[1:16:2], strict=True)}
+    assert len(pairs) == 8
+    assert [pairs[key] for key, _ in steps[16:]] == [right for _, right in steps[16:]]
+    assert {right for _, right in steps[:16]} == {memories.UNASKED}
+
+
+def test_parity_is_of_the_ones_so_far():
+    ones = 0
+    for read, right in memories.parity(random.Random(0), 4):
+        ones += read == "one"
+        assert right == ("odd" if ones % 2 else "even")
+
+
+@pytest.mark.slow
+def test_it_goes_on_where_it_ended_and_writes_a_table(tmp_path, capsys):
+    words = [
+        str(tmp_path),
+        "--cells",
+        "mingru",
+        "--tasks",
+        "parity",
+        "--seeds",
+        "1",
+        "--count",
+        "60",
+    ]
+    assert memories.main([*words, *TINY, "--minutes", "0"]) != 0
+    assert not list((tmp_path / "measured").glob("*")) if (tmp_path / "measured").exists() else True
+    assert memories.main([*words, *TINY]) == 0
+    found = json.loads((tmp_path / "memories.json").read_text())
+    (numbers,) = found["parity"]["mingru"]
+    assert 0 <= numbers["accuracy"]["beyond"] <= 1
+    assert {"c1", "c2"} <= {*numbers["kinds"]} & {*numbers["lost"]}
+    assert "| mingru |" in (tmp_path / "memories.md").read_text()
+    measured = next((tmp_path / "measured").iterdir())
+    before = measured.stat().st_mtime_ns
+    assert memories.main([*words, *TINY]) == 0  # nothing is left to do
+    assert measured.stat().st_mtime_ns == before
+    capsys.readouterr()

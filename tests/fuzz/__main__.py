@@ -1,5 +1,5 @@
-"""`make fuzz`: mutated runs, checkpoints, corpora, indexes, published files and suites, commands that
-are killed, random requests.
+"""`make fuzz`: mutated runs, checkpoints, corpora, indexes, published files and suites, commands
+that are killed, random requests.
 
 python -m tests.fuzz                       everything, for at most --seconds each
 python -m tests.fuzz runs --count 500 --seed 7

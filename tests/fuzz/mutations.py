@@ -5,6 +5,7 @@ import json
 import os
 import random
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,15 @@ def spoil_value(value: Any, chance: random.Random) -> None:
     elif how == 3 and isinstance(within[key], int | float):
         within[key] = within[key] * chance.choice([-1, 2, 1e30]) + chance.choice([0, 1])
     elif how == 4 and isinstance(within[key], dict):
-        odd = chance.choice(ODD)
+        odd = _odd(chance)
         within[key] |= {f"k{k}": odd for k in range(20_000 if len(str(odd)) < 9 else 1)}
     else:
-        within[key] = chance.choice(ODD)
+        within[key] = _odd(chance)
+
+
+def _odd(chance: random.Random) -> Any:
+    """A copy, which may be spoilt in its turn: the same list in two places could hold itself."""
+    return deepcopy(chance.choice(ODD))
 
 
 def spoil_json(path: Path, chance: random.Random, *, sealed: bool) -> None:

@@ -36,8 +36,8 @@ FORMULAS = (
 LINES = (
     "{" * 1_999, "{N}" * 700 + " {is|are}", "{N} " * 30 + "{is|are}", "{{N}|{N}} is", "{N.sg|N}",
     "<" * 300, "{a|b|c}", "{|}", "{ever|} <x> <y>", "N: " + "a, " * 20_000, "N.x: {N}", "N: N, N",
-    "paradigm:", "paradigm: " + "p" * 9_000, ":", "L.a: " + ", ".join(f"w{k}" for k in range(9_000)),
-    "{L} {L} {L} {L} {L} {is|are}", "{is|are} {is|are} {is|are} {is|are} {is|are}", "\u202e{is|are}",
+    "paradigm:", "paradigm: " + "p" * 9_000, ":", "{L} {L} {L} {L} {L} {is|are}", "\u202e{is|are}",
+    "L.a: " + ", ".join(f"w{k}" for k in range(9_000)), "{is|are} {is|are} {is|are} {is|are}",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ suite's contrasts differ in.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,7 +83,7 @@ def told_concept(
     else:
         tell, about = concept, "what a function tells of words"
     texts = [_labelled(tell(one), tuple(ids), ahead) for one, ids in sentences]
-    words = [one.ids[1:] + (NOT_ASKED,) if ahead else one.ids for one in texts]
+    words = [(*one.ids[1:], NOT_ASKED) if ahead else one.ids for one in texts]
     chance = _frequent_as(texts, words, seed)
     parts, by_chance = (
         tuple(tuple(some[k::PARTS]) for k in range(PARTS)) for some in (texts, chance)
@@ -103,10 +104,9 @@ def _teller(subject: Subject, sentences: Sequence[Sentence], name: str) -> tuple
         if name in palette.groups:
             members = palette.group_of == palette.groups.index(name)
             known = {label for label, there in zip(subject.labels, members, strict=True) if there}
-            return lambda one: [word in known for word in _read_as(subject, one)], (
-                f"of the group {name} ({title})")  # fmt: skip
+            return _one_of(subject, known), f"of the group {name} ({title})"
     if name in subject.labels:
-        return lambda one: [word == name for word in _read_as(subject, one)], f"{name!r}"
+        return _one_of(subject, {name}), f"{name!r}"
     groups = dict.fromkeys(g for one in subject.palettes.values() for g in one.groups)
     raise RnnlensError(
         f"there is no tag of the corpus, no group of labels and no word {name[:40]!r}; there is "
@@ -114,10 +114,10 @@ def _teller(subject: Subject, sentences: Sequence[Sentence], name: str) -> tuple
     )
 
 
-def _read_as(subject: Subject, sentence: Sentence) -> list[str]:
-    """The words of a sentence as the model has them."""
+def _one_of(subject: Subject, known: AbstractSet[str]) -> Teller:
+    """What tells whether a word, as the model has it, is one of some."""
     text = subject.session.text
-    return [text.name(number) for number in text.encode(sentence.words)]
+    return lambda one: [text.name(number) in known for number in text.encode(one.words)]
 
 
 def _labelled(told: Told, ids: tuple[int, ...], ahead: bool) -> Labelled:

@@ -211,14 +211,17 @@ def concept_table(found: ConceptErasures) -> str:
         losses = (f"{loss:.3f}" for loss in (one.loss, one.loss_after, one.loss_control))
         right = (one.accuracy, one.accuracy_after, one.accuracy_control)
         rows.append([one.kind, str(one.rank), *read, *even, *losses, *map(share, right)])
-    head = [
-        f"erased at every word: {found.about}; holds of {share(found.rate)} of words",
-        f"learned on {found.learnt_from:,} words, read by a probe of {found.probed:,} others, asked "
-        f"of {found.asked:,} more in {found.texts:,} texts; the majority is {share(found.majority)}"
-        ", balanced 50%",
+    learned = (
+        f"learned on {found.learnt_from:,} words, read by a probe of {found.probed:,} others, "
+        f"asked of {found.asked:,} more in {found.texts:,} texts; the majority is "
+        f"{share(found.majority)}, balanced 50%"
+    )
+    measured = (
         f"loss: nats a word, of {found.words:,}; right: of {found.items:,} items of the suite; "
-        f"chance: {found.control}",
-    ]
+        f"chance: {found.control}"
+    )
+    what = f"erased at every word: {found.about}; holds of {share(found.rate)} of words"
+    head = [what, learned, measured]
     return "\n".join([*head, *columns(rows)])
 
 
@@ -264,5 +267,6 @@ def beside_table(found: SideBySide) -> str:
 
 TABLES: dict[str, Callable[[Any], str]] = {
     "units": unit_table, "directions": direction_table, "erase": erasure_table,
-    "concept": concept_table, "unit": unit_trace_table, "half_lives": half_life_table, "beside": beside_table,
+    "concept": concept_table, "unit": unit_trace_table, "half_lives": half_life_table,
+    "beside": beside_table,
 }  # fmt: skip

@@ -8,8 +8,9 @@ from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.printable import printable
 from rnnlens.lab.lab_page import accuracies, html_page, pictures
-from rnnlens.lab.laboratory import Lab, lab
+from rnnlens.lab.laboratory import lab
 from rnnlens.lab.suite import built_in
+from rnnlens.reading.subject import Subject
 
 STYLE_AT = "/api/lab.css"
 ITEMS, CONTRASTS = 20, 12  # of each template that are made, and contrasts of a paradigm
@@ -30,11 +31,7 @@ def served_lab(
     ]
     status = 200
     try:
-        if suite not in known:  # and no file, whatever it is called
-            raise RnnlensError(f"no suite {suite[:60]!r} comes along; choose one of those above")
-        found = lab(subject, suite, most=ITEMS)
-        found.quiet = True
-        parts = _asked(found, suite, paradigm)
+        parts = _asked(subject, suite, paradigm)
     except RnnlensError as error:
         status, parts = 400, [f"<p role=alert>{escape(printable(str(error)))}</p>"]
     title = f"The laboratory: {subject.name} on {suite[:60]}"
@@ -42,8 +39,11 @@ def served_lab(
     return html_page(title, [*head, *parts, back], STYLE_AT), status
 
 
-def _asked(found: Lab, suite: str, paradigm: str | None) -> list[str]:
-    run = found.subject.name
+def _asked(subject: Subject, suite: str, paradigm: str | None) -> list[str]:
+    if suite not in built_in():  # and no file, whatever it is called
+        raise RnnlensError(f"no suite {suite[:60]!r} comes along; choose one of those above")
+    found, run = lab(subject, suite, most=ITEMS), subject.name
+    found.quiet = True
     places = {_ALL: _at(run, suite, None)}
     places |= {one.paradigm: _at(run, suite, one.paradigm) for one in found.paradigms}
     note = (f"At most {ITEMS} ways to fill each template are asked here, and {CONTRASTS} contrasts "

@@ -68,7 +68,7 @@ class Suites:
         if chance.random() < 0.1:
             data = data.decode("utf-8", "replace").encode(chance.choice(["utf-16", "utf-8-sig"]))
         if chance.random() < 0.15 or path.suffix == ".gz":
-            data = gzip.compress(data * chance.choice([1, 1, 300]))
+            data = gzip.compress(data * (chance.choice([1, 1, 300]) if len(data) < 50_000 else 1))
         path.write_bytes(data)
         for _ in range(chance.choice([0, 0, 1, 3])):
             mutations.spoil_bytes(path, chance)

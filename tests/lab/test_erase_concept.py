@@ -18,8 +18,14 @@ def sentences(count):
     """Subjects of either number, with tags: a subject's noun is tagged SUBJ."""
     draw, found = random.Random(3), []
     for _ in range(count):
-        words = ["the", draw.choice(NOUNS) + draw.choice(["", "s"]), "near", "the",
-                 draw.choice(OTHERS) + draw.choice(["", "s"]), draw.choice(["is", "are"])]
+        words = [
+            "the",
+            draw.choice(NOUNS) + draw.choice(["", "s"]),
+            "near",
+            "the",
+            draw.choice(OTHERS) + draw.choice(["", "s"]),
+            draw.choice(["is", "are"]),
+        ]
         found.append(Sentence(tuple(words), ("DET", "SUBJ", "ADP", "DET", "NOUN", "AUX")))
     return found
 

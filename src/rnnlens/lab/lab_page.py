@@ -12,7 +12,7 @@ from rnnlens.lab.laboratory import Lab
 
 _MORE, _LESS = "#5e3c99", "#b35806"  # than what is usual: violet and orange, told apart by all eyes
 STYLE = """
-body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem;
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 92rem; padding: 0 1rem;
   color: #1c1c22; background: #fff }
 h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
@@ -20,7 +20,10 @@ th, td { padding: .15rem .45rem; text-align: right; white-space: nowrap }
 th:first-child { text-align: left; font-weight: normal }
 thead th { border-bottom: 1px solid #9a9aa3; font-weight: 600 }
 .condition th { padding-left: 1.6rem; color: #55555f }
-.squares td { min-width: 2.1rem; text-align: center }
+.squares td { min-width: 1.55rem; text-align: center; font-size: 12px; padding: .28rem .2rem }
+.squares th { padding: .15rem .3rem; font-size: 12px }
+.pair { display: flex; flex-wrap: wrap; gap: 0 2.5rem }
+.pair > div { min-width: 0; max-width: 100% }
 .dark { color: #fff }
 .wide { overflow-x: auto }
 nav { margin: .4rem 0; line-height: 2 } nav a, nav b { margin-right: .8rem; white-space: nowrap }
@@ -65,9 +68,10 @@ def html_page(title: str, parts: Sequence[str], style: str = "") -> str:
     )
 
 
-def accuracies(lab: Lab) -> list[str]:
-    """What was asked, and how often it is right."""
-    return [_list(summary(lab, lab.result)), f"<div class=wide>{_accuracies(lab)}</div>"]
+def accuracies(lab: Lab, paradigm: str | None = None, *, conditions: bool = True) -> list[str]:
+    """What was asked, and how often it is right: of all paradigms, or of one."""
+    table = _accuracies(lab, paradigm, conditions)
+    return [_list(summary(lab, lab.result)), f"<div class=wide>{table}</div>"]
 
 
 def pictures(found: ByParadigm, which: Sequence[str | None]) -> list[str]:
@@ -84,13 +88,16 @@ def _list(lines: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{_text(line)}</li>" for line in lines) + "</ul>"
 
 
-def _accuracies(lab: Lab) -> str:
+def _accuracies(lab: Lab, which: str | None, conditions: bool) -> str:
     models = list(dict.fromkeys(name for row in lab.paradigms for name in row.published))
     heads = ["", "right", "95%", "items", "words known", "bits", *models]
     head = "".join(f"<th>{_text(name)}</th>" for name in heads)
     rows = []
     for paradigm in lab.paradigms:
-        beside = [one for one in lab.conditions if one.paradigm == paradigm.paradigm]
+        if which not in (None, paradigm.paradigm):
+            continue
+        beside = [one for one in lab.conditions
+                  if conditions and one.paradigm == paradigm.paradigm]  # fmt: skip
         for one in (paradigm, *beside):
             cells = [share(one.accuracy), between(one.low, one.high), f"{one.items:,}",
                      "" if one.known is None else share(one.known),
@@ -135,4 +142,9 @@ def _square(found: ByParadigm, paradigm: str, kind: str, before: int, value: flo
     # An attribute, and no style: pages that are served may have styles in files alone.
     ink = " class=dark" if far > 0.55 else ""
     return (f'<td bgcolor="{colour}"{ink} title="{_text(", ".join(about))}">'
-            f"{value:.2f}</td>")  # fmt: skip
+            f"{_short(value)}</td>")  # fmt: skip
+
+
+def _short(value: float) -> str:
+    """A share in two digits; what is next to nothing has no sign."""
+    return f"{value:.2f}".replace("-0.00", "0.00").replace("0.", ".", 1)

@@ -1,6 +1,7 @@
 """The laboratory as a page that a server sends: a suite that comes along, asked of a run."""
 
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from urllib.parse import urlencode
 
@@ -15,6 +16,12 @@ from rnnlens.reading.subject import Subject
 STYLE_AT = "/api/lab.css"
 ITEMS, CONTRASTS = 20, 12  # of each template that are made, and contrasts of a paradigm
 _ALL = "all paradigms"
+_READ = (
+    "First, what each part of the network can be <b>read</b> to prefer; then what the model "
+    "<b>uses</b>: how much moves when that part's state is taken from the other sentence. Violet: "
+    "the right form, or all of the difference; orange: the wrong one; white: neither. Point at a "
+    "number for its interval, its control and how many items it is of."
+)
 
 
 def served_lab(
@@ -49,14 +56,17 @@ def _asked(subject: Subject, suite: str, paradigm: str | None) -> list[str]:
     note = (f"At most {ITEMS} ways to fill each template are asked here, and {CONTRASTS} contrasts "
             f"of a paradigm are interchanged; for all of them: rnnlens lab {run} {suite} --kinds "
             "--interchange")  # fmt: skip
-    parts = [_links("paradigm", places, paradigm or _ALL), *accuracies(found)]
-    try:
-        parts += pictures(found.preferences(paradigm), [paradigm])
-        most = CONTRASTS * (1 if paradigm else len(found.paradigms))
-        parts += pictures(found.interchange(most=most, paradigm=paradigm), [paradigm])
-    except RnnlensError as error:  # such as a suite in which there is nothing to interchange
-        parts.append(f"<p>{escape(printable(str(error)))}</p>")
-    return [*parts, f"<p>{escape(note)}</p>"]
+    drawn, told = list[str](), accuracies(found, paradigm, conditions=paradigm is not None)
+    most = CONTRASTS * (1 if paradigm else len(found.paradigms))
+    for ask in (found.preferences, partial(found.interchange, most=most)):
+        try:
+            part = pictures(ask(paradigm=paradigm), [paradigm])
+        except RnnlensError as error:  # such as a suite in which there is nothing to interchange
+            part = [f"<p>{escape(printable(str(error)))}</p>"]
+        drawn.append(f"<div>{''.join(part)}</div>")
+    return [_links("paradigm", places, paradigm or _ALL), f"<p>{_READ}</p>",
+            f"<div class=pair>{''.join(drawn)}</div>", "<h2>How often it is right</h2>", *told,
+            f"<p>{escape(note)}</p>"]  # fmt: skip
 
 
 def _at(run: str, suite: str, paradigm: str | None) -> str:

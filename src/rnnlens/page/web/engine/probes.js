@@ -11,9 +11,9 @@ import { groupsOf } from "./plain.js";
 export class Probes {
   /** @param {ProbesJson} json @param {Machine} machine */
   constructor(json, machine) {
-    this.json = json;
-    this.machine = machine;
+    const { tensors } = machine, vary = Object.entries(json.spreads);
     this.kinds = json.kinds;
+    this.spreads = new Map(vary.map(([kind, { deviation, packed }]) => [kind, { deviation: tensors.vector(deviation), packed: tensors.vector(packed) }]));
     /** @type {Map<string, Stack>} */
     this.stacks = new Map(Object.entries(json.stacks).map(([semantic, stack]) => [semantic, new Stack(stack, machine)]));
   }
@@ -35,8 +35,7 @@ export class Probes {
 
   /** How the states of a kind vary: deviations, and correlations by rows of the lower triangle. @param {string} kind */
   spread(kind) {
-    const json = this.json.spreads[kind], { tensors } = this.machine;
-    return json ? { deviation: tensors.vector(json.deviation), packed: tensors.vector(json.packed) } : null;
+    return this.spreads.get(kind) ?? null;
   }
 }
 

@@ -60,7 +60,7 @@ export class Tensors {
   /** Whole numbers, apart from the memory. @param {number} number */
   numbers(number) {
     const { sort, shape, at } = this.layouts[number], count = shape[0];
-    return sort === "uint8" ? new Uint8Array(this.blob, at, count) : new Uint32Array(this.blob, at, count);
+    return (sort === "uint8" ? new Uint8Array(this.blob, at, count) : new Uint32Array(this.blob, at, count)).slice();
   }
 
   /** The numbers of a tensor of one axis or one row, apart from the memory. @param {number} number */
@@ -70,11 +70,13 @@ export class Tensors {
     return values;
   }
 
-  /** Read all that has a place. @param {Memory} memory */
+  /** Read all that has a place, and let the file's bytes go: nothing is read from them later. @param {Memory} memory */
   fill(memory) {
     for (const [number, { at, rows, columns, stride }] of this.placed) {
       this.read(this.layouts[number], memory.floats.subarray(at, at + rows * stride), columns, stride);
     }
+    this.blob = new ArrayBuffer(0);
+    this.halves = null;
   }
 
   /** @param {Layout} layout @param {Float32Array} into @param {number} columns @param {number} stride */

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rnnlens.model.traceable import product
 
-_MOST = 512  # states: for more, both take the same time
+_MOST = 4096  # states: more are traced in larger blocks, where the copy gains less
 _LARGEST = 1 << 25  # bytes of weights of which a copy is kept
 _HINT = 40  # states that the copy is laid out for; it serves any number of them
 

@@ -12,7 +12,7 @@ from tests.letters import WORDS, LanguageModel, batches
 
 import rnnlens
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.stored import ModuleRecord
+from rnnlens.adapter.module_record import ModuleRecord
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import parsed
 

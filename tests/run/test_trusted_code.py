@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rnnlens.adapter.stored import ModuleRecord
+from rnnlens.adapter.module_record import ModuleRecord
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import parsed
 from rnnlens.run import trusted_code

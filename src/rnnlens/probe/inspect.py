@@ -24,8 +24,9 @@ from rnnlens.adapter.batches import (
     most_telling,
     words_of,
 )
+from rnnlens.adapter.module_record import ModuleRecord, StoredOptions
 from rnnlens.adapter.source_reading import source_reading
-from rnnlens.adapter.stored import ModuleRecord, StoredModule, StoredOptions
+from rnnlens.adapter.stored import StoredModule
 from rnnlens.adapter.texts import TextReading, text_reading
 from rnnlens.adapter.user_model import UserModel, names_of
 from rnnlens.base.errors import RnnlensError, RnnlensWarning

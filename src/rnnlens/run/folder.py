@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from rnnlens.adapter.adapter import Adapter
-    from rnnlens.adapter.stored import ModuleRecord, StoredModule
+    from rnnlens.adapter.module_record import ModuleRecord
+    from rnnlens.adapter.stored import StoredModule
     from rnnlens.corpus.pieces.piece_text import PieceText
     from rnnlens.model.network import Network
     from rnnlens.model.text import Example, TextSide
@@ -340,7 +341,7 @@ class Run:
         in its place (a module, a UserModel, or its package.module:factory). Of recorded states,
         `code` is the folder that they are in now.
         """
-        from rnnlens.adapter.stored import ModuleRecord
+        from rnnlens.adapter.module_record import ModuleRecord
         from rnnlens.states.recorded import StatesRecord
 
         self.check_finished()
@@ -417,7 +418,7 @@ class Run:
 
     def allow_code(self, *, always: bool = False) -> None:
         """Let the code that this run names be imported, as its user trusts who made it."""
-        from rnnlens.adapter.stored import ModuleRecord
+        from rnnlens.adapter.module_record import ModuleRecord
 
         if isinstance(file := self._model_file(), ModuleRecord) and file.factory:
             trusted_code.allow(file.sha256, file.factory, always=always)

@@ -12,8 +12,8 @@ from annotated_types import Ge, Le, MaxLen
 from torch import Tensor
 
 from rnnlens.adapter import pair_side
+from rnnlens.adapter.module_record import ModuleRecord
 from rnnlens.adapter.sequences import check_kept, is_sequence
-from rnnlens.adapter.stored import ModuleRecord
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import REMEDY, Count, Name, Sha, Strict, damaged, read_json
 from rnnlens.base.tensors import (

@@ -11,7 +11,8 @@ from typing import Any
 from torch import Tensor
 
 from rnnlens.adapter.corpus_batches import batches_of, tag_names
-from rnnlens.adapter.stored import ModuleRecord, StoredModule
+from rnnlens.adapter.module_record import ModuleRecord
+from rnnlens.adapter.stored import StoredModule
 from rnnlens.adapter.user_model import UserModel, user_model_at
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import is_present, remove

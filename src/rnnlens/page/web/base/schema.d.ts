@@ -531,9 +531,9 @@ export interface Grid {
 
 The answer's rows begin at the first that is missing there or differs, and are `limit` at most.
 Where there is a limit, words beyond the most that are read are left out; without one they are
-refused. States of kinds that none of `columns` shows are null, and are not computed; of a pair,
-source and target, all are. `columns` are names as `rnnlens show --kinds` takes them; one that
-the run does not have names none. */
+refused. States of columns that are not among `columns` are null, and are not computed; of a
+pair, source and target, all are. `columns` are names as `rnnlens show --kinds` takes them; one
+that the run does not have names none. */
 export interface GridQuestion {
   /** null: the first; at most 200 characters */
   run?: string | null;

@@ -36,6 +36,7 @@ export class Network {
     this.causal = json.causal;
     /** Whether that is so: of a user's module Python does not know. */
     this.forwards = !json.whole && json.layers.every((layer) => !layer.reverse);
+    this.alike = true; // whether all texts begin with the same states
     /** The kinds that the next timestep needs. */
     this.carried = json.layers.flatMap((layer) => layer.carried.map((letter) => layer.ids[letter]));
     const widest = Math.max(0, ...this.maps.flatMap(({ weight }) => [weight.stride, weight.rows]));

@@ -102,6 +102,7 @@ export class RecordedStates {
     this.kinds = new Map(Object.entries(kinds).map(([kind, number]) => [kind, machine.tensors.matrix(number)]));
     this.y = machine.tensors.perhaps(own); // its own logits
     this.causal = this.forwards = false; // every text is looked up as a whole
+    this.alike = false; // texts may begin with memories of their own
     /** @type {string[]} */ this.carried = [];
     this.bias = null;
   }

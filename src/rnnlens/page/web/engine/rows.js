@@ -106,7 +106,7 @@ export class Rows {
     const prefixes = session.prefixes.of(ids.slice(0, last)), alone = session.network.forwards && !edits;
     if (first >= last) return;
     const way = [reading.semantic, reading.palette, ...(reading.wanted ?? [])].join(" ");
-    const key = (/** @type {number} */ t) => (alone || t < 0 ? `${prefixes[t + 1]} ${way}` : "");
+    const key = (/** @type {number} */ t) => (alone || (t < 0 && session.network.alike) ? `${prefixes[t + 1]} ${way}` : "");
     const begin = reading.earlier.size ? first - 1 : first;
     const kept = new Map(steps(begin, last).map((t) => [t, key(t) ? this.recent.get(key(t)) : undefined]));
     const missing = steps(Math.max(begin, 0), last).find((t) => !kept.get(t));
@@ -115,7 +115,7 @@ export class Rows {
       await pause();
       const known = kept.get(t);
       if (known) machine.floats.set(known.logits, this.block);
-      else if (t < 0) this.fill(reading, (kind) => session.zeros.get(kind));
+      else if (t < 0) this.fill(reading, (kind) => (session.network.alike ? null : found?.before.get(kind)) ?? session.zeros.get(kind));
       else this.fill(reading, (kind) => found?.states.get(kind)?.[t - (missing ?? 0)]);
       work(t, known?.encodings ?? null, key(t));
     }

@@ -102,7 +102,8 @@ def half_lives(
     if not 1 <= horizon <= 100:
         raise RnnlensError(f"horizon={horizon}: give 1 to 100 words")
     horizon = min(horizon, max(map(len, texts)) - 1)
-    large = {*model.unprobed, *(k for k, m in model.matrices.items() if m.numbers > LARGEST)}
+    asked = [kind for kind, matrix in model.matrices.items() if matrix.numbers > LARGEST]
+    large = dict.fromkeys([*model.unprobed, *asked])
     kinds = [kind.id for kind in model.kinds if kind.id not in large]
     memories_of = {kind: kind.memory for kind in model.kinds if kind.memory}
     logs = {kind: _Mean() for kind in memories_of}

@@ -265,7 +265,8 @@ def test_a_lens_of_it_answers_and_is_saved(model, tmp_path):
 
 
 def test_a_kind_too_large_for_a_probe_has_numbers_still(model, monkeypatch, capsys):
-    monkeypatch.setattr("rnnlens.adapter.adapter._LARGEST", WIDTH)
+    monkeypatch.setattr("rnnlens.adapter.adapter.LARGEST", WIDTH)
+    monkeypatch.setattr("rnnlens.adapter.adapter.LARGEST_ANSWERS", WIDTH - 1)
     row = torch.randint(0, WORDS, (8, 9), generator=torch.Generator().manual_seed(0))
     with pytest.warns(rnnlens.RnnlensWarning):
         lens = rnnlens.fit(model, [(row[:, :-1], row[:, 1:])] * 2, LABELS, epochs=1)
@@ -281,6 +282,26 @@ def test_a_kind_too_large_for_a_probe_has_numbers_still(model, monkeypatch, caps
         with pytest.raises(RnnlensError, match="S1 has no probe"):
             asked()
     assert lens(TEXT, edits=["S1@3=0"])["y"][4].top(1) != grid["y"][4].top(1)
+
+
+def test_a_memory_too_large_for_a_linear_probe_is_asked(model, monkeypatch, capsys):
+    for module in ("adapter.adapter", "probe.memory_questions"):
+        monkeypatch.setattr(f"rnnlens.{module}.LARGEST", WIDTH)
+    monkeypatch.setattr("rnnlens.probe.memory_questions.QUESTIONS", 2)
+    row = torch.randint(0, WORDS, (8, 9), generator=torch.Generator().manual_seed(0))
+    with pytest.warns(rnnlens.RnnlensWarning):
+        lens = rnnlens.fit(model, [(row[:, :-1], row[:, 1:])] * 2, LABELS, epochs=1)
+    asked = lens.subject.probes.stacks["output"].questions
+    assert {kind: some.weight.shape for kind, some in asked.items()} == {
+        "S1": (1, NUMBERS, 2), "S2": (1, NUMBERS, 2)
+    }  # fmt: skip
+    assert "without a probe" in capsys.readouterr().err  # what is kept, written, and its decay
+    grid = lens(TEXT)
+    assert grid["S2"][3].distribution().sum() == pytest.approx(1)
+    assert grid["S2"][3].asked("w1").read == "r2"
+    assert len(grid["S2"][3].memory().rank) == 1
+    with pytest.raises(RnnlensError, match="k1 has no probe"):
+        grid["k1"][3].top(1)
 
 
 def rwkv_linear_attention(

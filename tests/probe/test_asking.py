@@ -169,6 +169,12 @@ def test_a_memory_is_read_by_its_questions_and_split_exactly(asked_lens):
     assert edited["S1"][6].top(1) != grid["S1"][6].top(1)
 
 
+def test_a_push_of_what_is_asked_is_refused_in_one_line(asked_lens):
+    with pytest.raises(RnnlensError, match="S1 is read by questions to it, and how all of its num"):
+        asked_lens("b 3 d 7", edits=["S1@2+7"])
+    assert asked_lens("b 3 d 7", edits=["r1@2+7"])["r1"][1].probability("7") > 0.1
+
+
 def test_questions_are_saved_and_read_again(asked_lens, tmp_path):
     path = asked_lens.save(tmp_path / "run")
     again = rnnlens.load(path, model=asked_lens.subject.model.user)

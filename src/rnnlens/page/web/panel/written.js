@@ -42,7 +42,7 @@ export function helpOf(reading, written) {
   }[reading];
 }
 const MOST = 14; // words in the list; of more, those with the smallest parts stand together
-const ASKED = "lchkjy"; // memories, outputs, the prediction
+const ASKED = "lchkjyS"; // memories, outputs, the prediction
 const BAR = 96, HIGH = 11;
 
 /** Whether a state can be asked who wrote it. @param {Column} column */

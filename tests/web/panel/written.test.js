@@ -9,8 +9,8 @@ const written = { labels: ["have"], against: ["has"], difference: 0.5, stand_in:
 const words = ["the", "leaders", "of"];
 
 test("memories, outputs and the prediction can be asked; gates and submodules cannot", () => {
-  const letters = ["l", "c", "h", "k", "j", "y", "f", "i", "o", "g", "s", "x", ""];
-  assert.equal(letters.filter((letter) => canAsk(column("c1", { letter }))).join(""), "lchkjy");
+  const letters = ["l", "c", "h", "k", "j", "y", "S", "f", "i", "o", "g", "s", "x", ""];
+  assert.equal(letters.filter((letter) => canAsk(column("c1", { letter }))).join(""), "lchkjyS");
 });
 
 for (const reading of ["stored", "path"]) {

@@ -39,6 +39,7 @@ from rnnlens.probe import data
 from rnnlens.probe.dataset import Dataset
 
 _COMPARED_BATCHES = 4  # with the unigram baseline
+_COMPARED_STATES = 512  # of each of them: of many labels, more logits would fill the memory
 _LEAST_ERROR = 1e-4  # of the axis: how well a number is told at best
 _SURE_ERRORS = 2.0  # standard errors by which the module must be worse for a warning
 _FEW_STATES = 50  # of which nothing can be said
@@ -294,7 +295,7 @@ def _warn_if_worse_than_unigram(dataset: Dataset, picked: bool) -> None:
     another order than predictions, or else the module is not trained. `picked`: the user has said
     what its logits are.
     """
-    stream = dataset.stream("train", OUTPUT, kinds=(PREDICTION,))
+    stream = dataset.stream("train", OUTPUT, kinds=(PREDICTION,), most=_COMPARED_STATES)
     answers = stream.answers
     try:
         prior = answers.prior(stream.frequencies())

@@ -291,6 +291,7 @@ def test_a_memory_too_large_for_a_linear_probe_is_asked(model, monkeypatch, caps
     row = torch.randint(0, WORDS, (8, 9), generator=torch.Generator().manual_seed(0))
     with pytest.warns(rnnlens.RnnlensWarning):
         lens = rnnlens.fit(model, [(row[:, :-1], row[:, 1:])] * 2, LABELS, epochs=1)
+    assert lens.subject.probes is not None
     asked = lens.subject.probes.stacks["output"].questions
     assert {kind: some.weight.shape for kind, some in asked.items()} == {
         "S1": (1, NUMBERS, 2), "S2": (1, NUMBERS, 2)

@@ -237,7 +237,7 @@ def test_a_description_that_makes_no_sense_is_refused(own, reason):
         (lambda: mingru(nn.GRU), "the module has no GRU"),
         (
             lambda: mingru(decay=lambda c, x: torch.sigmoid(c.gate(x))),
-            "differs from its recomputed .* what the layer returns is not what its recurrence reads",
+            "differs from its recomputed .* what the layer returns is not what its recurrence",
         ),
         (lambda: mingru(write=lambda c, x: x.to(torch.cfloat)), "write= .* gives complex numbers"),
         (lambda: mingru(decay=lambda c, x: x[..., :3]), "decay of a recurrence is 3 x 6 x 3 where"),

@@ -116,7 +116,7 @@ def formula_run(
     run = Run(path)
     run.create()
     labels = tuple(WORDS)
-    config = NetworkConfig(cell, width=4, layers=layers, embedding=3, **parts)
+    config = NetworkConfig(cell, width=4, layers=layers, embedding=3, **parts)  # type: ignore[arg-type]
     network = Network(config, len(labels)).eval().requires_grad_(False)
     for k, weight in enumerate(network.parameters()):
         weight.copy_(wave(tuple(weight.shape), 1.2, k / 19))

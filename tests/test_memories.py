@@ -1,17 +1,11 @@
-"""The script that measures how memories differ: its tasks are right, and it goes on where it ended."""
+"""The script that measures how memories differ: its tasks are right, and it can be continued."""
 
 import json
 import random
-import sys
 from itertools import permutations
-from pathlib import Path
 
 import pytest
-
-SCRIPTS = Path(__file__).parents[1] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
-
-import memories  # noqa: E402 - it stands beside the package
+from scripts import memories
 
 TINY = ["--device", "cpu", "--options", '{"width": 6, "epochs": 1}', "--fit", '{"epochs": 1}']
 
@@ -34,7 +28,7 @@ def test_brackets_close_as_they_opened(size):
 
 
 def test_products_are_those_of_permutations():
-    state = (0, 1, 2)
+    state: tuple[int, ...] = (0, 1, 2)
     for read, right in memories.products(random.Random(0), 4):
         by = tuple(map(int, read[1:]))
         assert by in permutations(range(3))

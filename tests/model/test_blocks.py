@@ -2,9 +2,12 @@
 they compute the same, and all that is asked of a cell follows from what they declare.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures import formula_run
@@ -13,12 +16,13 @@ from torch import Tensor
 import rnnlens
 from rnnlens.ask.memory import Direction, path, stored
 from rnnlens.model.block import Block
-from rnnlens.model.cell import Cell, Layer
+from rnnlens.model.cell import Cell, Change, Layer
 from rnnlens.model.cells import CELLS
 from rnnlens.model.cells.classic import TORCHS
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED
 from rnnlens.model.traceable import StateEdit
+from rnnlens.model.train.dropout import Dropout, DropoutConfig
 from rnnlens.model.train.training import Trainer, TrainingConfig, load_checkpoint, save_checkpoint
 
 NAMES = [name for name in CELL_NAMES if CELLS[name] not in TORCHS.values()]
@@ -119,8 +123,7 @@ def test_an_edge_is_there_for_all_that_a_kind_is_computed_from(name):
     with torch.no_grad():
         real = layer.cell.states(x, layer.start(2), layer.weights())
         for kind in cell.kinds:
-            here = {2: lambda letter, v, k=kind.id: v + 0.05 if letter == k else v}
-            edited = layer.cell.states(x, layer.start(2), layer.weights(), here)
+            edited = layer.cell.states(x, layer.start(2), layer.weights(), {2: _moving(kind.id)})
             reached = {kind.id}
             for other in cell.kinds:
                 edges = [edge.kind for edge in other.sources if not edge.back]
@@ -135,6 +138,10 @@ def test_an_edge_is_there_for_all_that_a_kind_is_computed_from(name):
             # each head is normed after it.
             if kind.id in {*cell.carried} - {"m", "n" if name == "mlstm" else "m"}:
                 assert not torch.allclose(edited["h"][3], real["h"][3], atol=1e-10)
+
+
+def _moving(kind: str) -> Change:
+    return lambda letter, value: value + 0.05 if letter == kind else value
 
 
 def _now(kind: "rnnlens.Kind") -> list[str]:
@@ -224,6 +231,23 @@ def test_continuing_a_training_is_bit_identical(name, random_split, tmp_path):
     assert all(torch.equal(p, continued.best[key]) for key, p in whole.best.items())
 
 
+@few
+def test_processes_that_share_a_batch_have_the_gradients_of_one(name, random_split):
+    network, split = Network(config(name), 12).initialise(0).double().train(), random_split()
+    dropout = Dropout(DropoutConfig(), torch.device("cpu"))
+
+    def slopes(rank: int, count: int) -> list[Tensor]:
+        batch = split.batch(np.arange(7), rank, count)
+        dropout.begin(3, batch.columns, batch.sentences)
+        hidden = network.hidden(batch.inputs, dropout, batch.lengths)
+        logits = network.predict(hidden.flatten(0, 1))
+        nll = F.cross_entropy(logits, batch.targets.flatten(), reduction="sum")
+        return list(torch.autograd.grad(nll, list(network.parameters())))
+
+    for whole, *shares in zip(slopes(0, 1), slopes(0, 2), slopes(1, 2), strict=True):
+        torch.testing.assert_close(shares[0] + shares[1], whole, rtol=1e-8, atol=1e-10)
+
+
 @every
 def test_weight_decay_leaves_alone_what_the_cell_keeps_from_it(name, random_split):
     network = Network(config(name), 12).initialise(0)
@@ -247,12 +271,12 @@ def test_a_memory_that_is_too_large_for_a_linear_probe_is_named():
 def test_a_run_of_it_opens_and_answers(name, tmp_path):
     path = formula_run(tmp_path / "run", name, family="", **_parts(name))
     grid = rnnlens.load(path)("the old dog sees a bird .")
-    written = grid["y"][6].written_by("dog", against="said")
+    written: Any = grid["y"][6].written_by("dog", against="said")
     assert written.stored.sum() + written.stored_rest == pytest.approx(written.difference, abs=1e-4)
     assert written.path.sum() + written.path_rest == pytest.approx(written.difference, abs=1e-4)
 
 
-def _parts(name: str) -> dict[str, int]:
+def _parts(name: str) -> dict[str, Any]:
     made = config(name)
     return {"heads": made.heads, "keys": made.keys}
 

@@ -27,7 +27,7 @@ def scanned(change: Tensor, write: Tensor, start: Tensor, whole: bool = False) -
     `change` (T, ...) is what stays of each number; where it is `whole`, a matrix (T, ..., K, K)
     that the memory (..., K, V) is multiplied with.
     """
-    states: Tensor = _Scan.apply(change, write, start, whole)
+    states: Tensor = _Scan.apply(change, write, start, whole)  # type: ignore[no-untyped-call]
     return states
 
 

@@ -77,7 +77,7 @@ def test_grids_are_those_of_python(formula, formulas):
     ],
 )
 def test_grids_of_linear_memories_are_those_of_python(cell, tmp_path):
-    parts = {} if cell.startswith("min") else {"heads": 2, "keys": 3}
+    parts: dict[str, Any] = {} if cell.startswith("min") else {"heads": 2, "keys": 3}
     lens = opened(Run(formula_run(tmp_path / cell, cell, **parts)))
     assert wrong([lens], every_grid([lens], TEXTS)) == []
 

@@ -36,7 +36,7 @@ def exact(monkeypatch):
 @pytest.fixture
 def lenses(tmp_path):
     """One of each sort."""
-    sorts = (("lstm", "shared", {}), ("gru", "linear", {}), ("rnn", "shared", {}),
+    sorts: tuple[tuple[str, str, dict[str, Any]], ...] = (("lstm", "shared", {}), ("gru", "linear", {}), ("rnn", "shared", {}),
              ("minlstm", "shared", {}),
              ("deltanet", "shared", {"heads": 2, "keys": 3}))  # fmt: skip
     formulas = {

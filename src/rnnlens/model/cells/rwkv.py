@@ -94,8 +94,9 @@ class RWKV7(Block):
 
     def beside(self, now: States, w: Weights) -> Tensor:
         parts = (self.size.heads, -1)
-        strength = (now["q"] * w["bonus"] * now["K"]).unflatten(-1, parts).sum(-1, keepdim=True)
-        return (strength * now["v"].unflatten(-1, parts)).flatten(-2) * now["o"]
+        strength: Tensor = (now["q"] * w["bonus"] * now["K"]).unflatten(-1, parts)
+        bonus: Tensor = strength.sum(-1, keepdim=True) * now["v"].unflatten(-1, parts)
+        return bonus.flatten(-2) * now["o"]
 
 
 register(RWKV7())

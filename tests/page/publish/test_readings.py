@@ -36,12 +36,12 @@ def exact(monkeypatch):
 @pytest.fixture
 def lenses(tmp_path):
     """One of each sort."""
-    sorts: tuple[tuple[str, str, dict[str, Any]], ...] = (("lstm", "shared", {}), ("gru", "linear", {}), ("rnn", "shared", {}),
-             ("minlstm", "shared", {}),
-             ("deltanet", "shared", {"heads": 2, "keys": 3}))  # fmt: skip
+    parts: dict[str, Any] = {"heads": 2, "keys": 3}
+    sorts = [("lstm", "shared", {}), ("gru", "linear", {}), ("rnn", "shared", {}),
+             ("minlstm", "shared", {}), ("deltanet", "shared", parts)]  # fmt: skip
     formulas = {
-        cell: opened(Run(formula_run(tmp_path / cell, cell, family, **parts)))
-        for cell, family, parts in sorts
+        cell: opened(Run(formula_run(tmp_path / cell, cell, family, **more)))
+        for cell, family, more in sorts
     }
     bundled = [opened(run_at(name)) for name in ("english-tags", "brackets", "waves")]
     pairs = [(words, words[:, 0] % 2) for words, _ in batches(count=4, size=6)]

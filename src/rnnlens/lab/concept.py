@@ -25,6 +25,7 @@ NOT_ASKED = -1
 Told = Sequence[bool | None]  # of each word whether a concept holds; None: that is not asked
 Teller = Callable[[Sentence], Told]
 Labels = NDArray[np.int64]
+Given = str | Sequence[str] | Sentence  # a text, its words, or these with their tags
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,7 @@ class Concept:
         return np.bincount(every[every >= 0], minlength=2)
 
 
-def read_sentences(
-    subject: Subject, texts: Iterable[str | Sequence[str]]
-) -> list[tuple[Sentence, list[int]]]:
+def read_sentences(subject: Subject, texts: Iterable[Given]) -> list[tuple[Sentence, list[int]]]:
     """Sentences, with their tags where they have some, and the numbers of their words."""
     session, found = subject.session, list[tuple[Sentence, list[int]]]()
     for one in texts:

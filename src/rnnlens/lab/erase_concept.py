@@ -112,11 +112,11 @@ def erased_concept(
     for kind in chosen:
         rows.append(_erased(reader, concept, texts, items, kind, before))
         advance(1)
-    asked = counts[-1]
+    learnt, probed, asked = (int(some.sum()) for some in counts)
+    holds = float(counts[-1][1] / asked)
     return ConceptErasures(
-        concept.about, concept.control, *(int(some.sum()) for some in counts),
-        len(concept.parts[-1]), before.words, len(items), float(asked[1] / asked.sum()),
-        float(asked.max() / asked.sum()), tuple(rows),
+        concept.about, concept.control, learnt, probed, asked, len(concept.parts[-1]),
+        before.words, len(items), holds, max(holds, 1 - holds), tuple(rows),
     )  # fmt: skip
 
 

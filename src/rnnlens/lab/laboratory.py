@@ -17,6 +17,7 @@ from rnnlens.lab.by_kind import ByParadigm
 from rnnlens.lab.concept import (
     CONTRAST,
     Concept,
+    Given,
     Teller,
     contrast_concept,
     read_sentences,
@@ -195,7 +196,7 @@ class Lab:
 
     def erase_concept(
         self,
-        texts: Iterable[str | Sequence[str]],
+        texts: Iterable[Given],
         concept: str | Teller,
         kinds: Sequence[str] | None = None,
         most: int = MOST_TEXTS,
@@ -231,7 +232,7 @@ class Lab:
             return erased_concept(self._reader, told, asked, items[::step], chosen,
                                   progress.advance)  # fmt: skip
 
-    def half_lives(self, texts: Iterable[str | Sequence[str]], horizon: int = HORIZON) -> HalfLives:
+    def half_lives(self, texts: Iterable[Given], horizon: int = HORIZON) -> HalfLives:
         """How long memory lasts over some sentences, texts or lists of words: of every unit by its
         gates, of every kind by what can be told of the words before.
         """
@@ -295,7 +296,7 @@ class Lab:
         return f"<{about}: {mean} of {len(self.paradigms)} paradigms>"
 
 
-def _several(texts: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+def _several(texts: Iterable[Given]) -> Iterable[Given]:
     """Texts, of which one may be given alone."""
     return (texts,) if isinstance(texts, str) else texts
 

@@ -69,10 +69,28 @@ def test_what_is_responsible_how_long_and_two_models(command, run, suite, tmp_pa
         assert words in said.out
     found = json.loads(command("lab", run, suite, *flags, "--json").out)
     assert {"units", "directions", "erase", "half_lives", "beside"} <= found.keys()
-    rows = {(row["paradigm"], row["condition"]): row for row in found["beside"]["rows"]}
+    beside = found["beside"]
+    assert {"units", "directions", "erase", "half_lives", "rows"} <= beside.keys()
+    assert {one["kind"] for one in beside["half_lives"]["kinds"]} >= {"z1", "n2"}  # a GRU's
+    rows = {(row["paradigm"], row["condition"]): row for row in beside["rows"]}
     alone = json.loads(command("lab", other, suite, "--json").out)
     assert rows["number", ""]["second"] == alone["paradigms"][0]["accuracy"]
     assert rows["number", ""]["first"] == found["paradigms"][0]["accuracy"]
+
+
+def test_two_models_are_drawn_side_by_side_and_a_concept_is_erased(command, run, suite, tmp_path):
+    other, corpus = formula_run(tmp_path / "gru", "gru"), tmp_path / "corpus.txt"
+    corpus.write_text("the old dog sees a small bird now .\n" * 99 + "she said in the dog\n" * 99)
+    flags = ["--interchange", "--concept", "dog", "--corpus", corpus, "--only", "h1", "--beside"]
+    drawn = ["--figure", tmp_path / "a.svg", "-o", tmp_path / "a.html"]
+    said = command("lab", run, suite, "--paradigm", "number", *flags, other, *drawn)
+    assert said.code == 0, said.err
+    assert said.out.count("erased at every word: the word that is read is 'dog'") == 2
+    page = (tmp_path / "a.html").read_text()
+    for text in ((tmp_path / "a.svg").read_text(), page):
+        assert "formula: share of the difference" in text
+        assert "gru: share of the difference" in text
+    assert page.count("<pre class=wide>") == 3  # the concept in both, and both accuracies
 
 
 def test_a_unit_is_followed_and_drawn(command, run, suite, tmp_path):
@@ -98,6 +116,10 @@ def test_bad_input_is_one_line(command, run, suite, tmp_path):
         (["lab", run, suite, "--unit", "c2:9", "--text", "a dog"], "it has 4, from 0"),
         (["lab", run, suite, "--units", "--paradigm", "x"], "there is no paradigm 'x'"),
         (["lab", run, suite, "--untrained"], "give that, too"),
+        (["lab", run, suite, "--concept", "NOUN"], "give both"),
+        (["lab", run, suite, "--concept", "QQ", "--corpus", suite], "give more text"),
+        (["lab", run, suite, "--erase", "--only", "q"], "'q' is no kind"),
+        (["lab", run, suite, "--interchange", "--contrasts", "0"], "from 1 up"),
         (["lab", run, suite, "--kinds", "--paradigm", "x"], "there is no paradigm 'x'"),
         (["lab", run, suite, "--most", "0"], "from 1 up"),
         (["lab", run, suite, "--published", tmp_path / "gone"], "there is no file"),

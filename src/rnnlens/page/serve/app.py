@@ -126,7 +126,7 @@ def _add_pages(app: FastAPI, subjects: Subjects, work: Work) -> None:
         page = await work.do(request, lambda: published(subject, words=words).page, "publish")
         return HTMLResponse(page)
 
-    @app.get("/lab", response_class=HTMLResponse, responses=_PAGE)
+    @app.get("/lab", response_class=HTMLResponse, include_in_schema=False)
     async def laboratory(
         request: Request, run: str | None = None, suite: str | None = None,
         paradigm: str | None = None,

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import Floats, Resamples, all_or_none
 from rnnlens.base.schema import rounded, sent, to_json
-from rnnlens.base.tables import csv_text, data_frame
+from rnnlens.base.tables import data_frame
+from rnnlens.lab.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,12 +36,14 @@ class KindValue:
 
 
 @dataclass(frozen=True)
-class ByParadigm:
+class ByParadigm(Result):
     """A number for every paradigm, kind and word before the critical one.
 
     `found.array("one attractor")` has its numbers with words down, the last before the critical one
     at the end, and kinds across; `found.last()` has paradigms down, at that last word.
     """
+
+    rows_in: ClassVar[str] = "values"
 
     name: str  #: What the numbers are.
     kinds: tuple[str, ...]
@@ -80,16 +83,6 @@ class ByParadigm:
     def last(self) -> Floats:
         """The numbers at the last word before the critical one, paradigms down, kinds across."""
         return np.array([self.array(paradigm)[-1] for paradigm in self.paradigms])
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON."""
-        found: dict[str, Any] = to_json(self)
-        return found
-
-    def to_csv(self) -> str:
-        """A line for each number."""
-        rows = [to_json(one) for one in self.values]
-        return csv_text(rows[0] if rows else (), (row.values() for row in rows))
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row for each number; needs pandas."""

@@ -12,7 +12,7 @@ those that are asked.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -20,11 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.schema import rounded, sent, to_json
-from rnnlens.base.tables import csv_text
+from rnnlens.base.schema import rounded, sent
 from rnnlens.lab.contrasts import Contrast, parted
 from rnnlens.lab.interchange import Differences, both_sides, by_length, check_contrasts
 from rnnlens.lab.prefixes import Reader
+from rnnlens.lab.result import Result
 from rnnlens.lab.template import is_incongruent
 from rnnlens.lab.units import accuracy, chosen_kinds
 from rnnlens.model.traceable import StateEdit, Trace, Traceable
@@ -60,23 +60,15 @@ class Erased:
 
 
 @dataclass(frozen=True)
-class Erasures:
+class Erasures(Result):
     """Erasures from several kinds, one at a time."""
+
+    rows_in: ClassVar[str] = "kinds"
 
     learnt_from: int  #: Pairs of contexts that they were learned from.
     probed: int  #: Others, that probes were fitted on.
     contrasts: int  #: Contrasts that they were measured on.
     kinds: tuple[Erased, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON."""
-        found: dict[str, Any] = to_json(self)
-        return found
-
-    def to_csv(self) -> str:
-        """A line for each kind."""
-        rows = [to_json(one) for one in self.kinds]
-        return csv_text(rows[0] if rows else (), (row.values() for row in rows))
 
 
 def erasures(

@@ -9,7 +9,7 @@ of further ones.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,11 +17,11 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import Floats, interval
-from rnnlens.base.schema import rounded, sent, to_json
-from rnnlens.base.tables import csv_text
+from rnnlens.base.schema import rounded, sent
 from rnnlens.lab.concept import Concept, Labelled
 from rnnlens.lab.encoded import EncodedItem
 from rnnlens.lab.prefixes import Reader
+from rnnlens.lab.result import Result
 from rnnlens.lab.scoring import scored
 from rnnlens.lab.units import chosen_kinds
 from rnnlens.probe.dataset import Chunk
@@ -61,8 +61,10 @@ class ConceptErased:
 
 
 @dataclass(frozen=True)
-class ConceptErasures:
+class ConceptErasures(Result):
     """A concept taken out of several kinds, one at a time."""
+
+    rows_in: ClassVar[str] = "kinds"
 
     about: str  #: What the concept is.
     control: str  #: And the one of chance beside it.
@@ -75,16 +77,6 @@ class ConceptErasures:
     rate: float = sent(write=_number)  #: Of words asked, the share that the concept holds of.
     majority: float = sent(write=_number)  #: What a probe gets right that reads nothing.
     kinds: tuple[ConceptErased, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON."""
-        found: dict[str, Any] = to_json(self)
-        return found
-
-    def to_csv(self) -> str:
-        """A line for each kind."""
-        rows = [to_json(one) for one in self.kinds]
-        return csv_text(rows[0] if rows else (), (row.values() for row in rows))
 
 
 def erased_concept(

@@ -2,15 +2,14 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import interval
-from rnnlens.base.schema import rounded, sent, to_json
-from rnnlens.base.tables import csv_text
+from rnnlens.base.schema import rounded, sent
 from rnnlens.lab.laboratory import Lab
+from rnnlens.lab.result import Result
 
 _number = rounded(5)
 
@@ -30,22 +29,12 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class SideBySide:
+class SideBySide(Result):
     """Two models on a suite."""
 
     first: str  #: Their names.
     second: str
     rows: tuple[Compared, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON."""
-        found: dict[str, Any] = to_json(self)
-        return found
-
-    def to_csv(self) -> str:
-        """A line for each paradigm and condition."""
-        rows = [to_json(one) for one in self.rows]
-        return csv_text(rows[0] if rows else (), (row.values() for row in rows))
 
 
 def side_by_side(first: Lab, second: Lab) -> SideBySide:

@@ -12,7 +12,6 @@ it is taken out of every state.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,12 +19,12 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import Floats, Resamples
-from rnnlens.base.schema import rounded, sent, to_json
-from rnnlens.base.tables import csv_text
+from rnnlens.base.schema import rounded, sent
 from rnnlens.lab.contrasts import Contrast, parted
 from rnnlens.lab.going_on import Contexts
 from rnnlens.lab.interchange import Differences, both_sides, by_length, check_contrasts
 from rnnlens.lab.prefixes import Reader
+from rnnlens.lab.result import Result
 from rnnlens.lab.template import is_incongruent
 from rnnlens.lab.units import accuracy, chosen_kinds
 from rnnlens.model.traceable import Traceable
@@ -53,7 +52,7 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class Directions:
+class Directions(Result):
     """Directions of several kinds."""
 
     learnt_from: int  #: Contrasts that directions were found on.
@@ -61,16 +60,6 @@ class Directions:
     accuracy: float = sent(write=_number)  #: On the items of these, with nothing taken out.
     others: float | None = sent(write=_number)
     rows: tuple[Direction, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON."""
-        found: dict[str, Any] = to_json(self)
-        return found
-
-    def to_csv(self) -> str:
-        """A line for each direction."""
-        rows = [to_json(one) for one in self.rows]
-        return csv_text(rows[0] if rows else (), (row.values() for row in rows))
 
 
 def directions(

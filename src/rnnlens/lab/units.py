@@ -10,7 +10,7 @@ lead are then measured on items that the ranking has not seen, beside units draw
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,11 +19,11 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import Floats, interval
 from rnnlens.base.schema import rounded, sent, to_json
-from rnnlens.base.tables import csv_text
 from rnnlens.lab.contrasts import Forms, parted
 from rnnlens.lab.going_on import Contexts
 from rnnlens.lab.interchange import Differences
 from rnnlens.lab.prefixes import Reader
+from rnnlens.lab.result import Result
 from rnnlens.lab.template import is_incongruent
 from rnnlens.model.kinds import PREDICTION, Kind
 from rnnlens.model.traceable import Traceable
@@ -51,8 +51,10 @@ class UnitEffect:
 
 
 @dataclass(frozen=True)
-class Units:
+class Units(Result):
     """The units that a suite goes by most, the first one first."""
+
+    rows_in: ClassVar[str] = "units"
 
     about: str  #: Which items they were ranked by.
     searched: int  #: How many of these.
@@ -65,16 +67,6 @@ class Units:
         write=lambda given: {kind: [round(v, 4) for v in some] for kind, some in given.items()},
         default=(),
     )  #: Of every kind, the effect of each of its units.
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON."""
-        found: dict[str, Any] = to_json(self)
-        return found
-
-    def to_csv(self) -> str:
-        """A line for each unit that leads."""
-        rows = [to_json(one) for one in self.units]
-        return csv_text(rows[0] if rows else (), (row.values() for row in rows))
 
     def __repr__(self) -> str:
         first = self.units[0]

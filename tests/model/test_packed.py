@@ -1,4 +1,4 @@
-"""Products with weights that are laid out for the processor are those of the weights as they are."""
+"""Products with weights laid out for the processor are those of the weights as they are."""
 
 import copy
 import pickle

@@ -62,8 +62,8 @@ def add_to(verbs: Any) -> None:
         parser.add_argument("--token", action="store_true",
                             help="answer only those who have the address's secret")  # fmt: skip
         parser.add_argument("--workers", type=int, default=1, metavar="N",
-                            help="processes that answer, which share the networks in memory; one "
-                            "for each core where many people type at once (default: 1)")  # fmt: skip
+                            help="processes that answer and share the networks in memory, one for "
+                            "each core where many people type at once (default: 1)")  # fmt: skip
 
 
 def _bundled(name: str) -> Run:

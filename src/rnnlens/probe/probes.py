@@ -139,8 +139,8 @@ class Stack:
         return torch.cat(narrow), torch.cat(known)
 
     def _part(self, there: tuple[int, ...]) -> "_Part":
-        """What some kinds are prepared and mapped by; the last kinds that were asked for are at hand
-        as long as nothing of them changes.
+        """What some kinds are prepared and mapped by; those asked for last are at hand as long as
+        nothing of them changes.
         """
         if self.map.is_inference():  # of which nobody counts changes
             return _Part.of(self, there)

@@ -25,6 +25,7 @@ WORSE = 1.05  # times what was recorded
 BENCHMARKS: dict[str, Sequence[str]] = {  # by name, with flags; in the order of the table
     "starting": (),
     "keys": (),
+    "answering": (),
     "load": ("--clients", "25"),
     "load of 50": ("--clients", "50"),
     "load of 50 by two": ("--clients", "50", "--workers", "2"),

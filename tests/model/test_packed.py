@@ -49,6 +49,7 @@ def test_other_numbers_are_multiplied_as_they_are(dtype):
 def test_what_is_learnt_has_gradients():
     weight, held = WEIGHT.clone().requires_grad_(), Packed()
     held.product(torch.ones(2, 7), weight, BIAS).sum().backward()
+    assert weight.grad is not None
     assert torch.equal(weight.grad, torch.full((50, 7), 2.0))
     assert not held._copies
 

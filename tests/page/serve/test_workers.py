@@ -16,7 +16,6 @@ import pytest
 from tests.sampling import sampled
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.page.serve import workers
 from rnnlens.page.serve.connections import listen, listen_often
 from rnnlens.page.serve.workers import MOST, check_workers
 
@@ -33,7 +32,7 @@ def test_strange_numbers_of_processes_are_refused(command, trained_run, count):
 
 
 def test_a_system_without_forks_has_one_process(monkeypatch):
-    monkeypatch.delattr(workers.os, "fork")
+    monkeypatch.delattr(os, "fork")
     check_workers(1)
     with pytest.raises(RnnlensError, match="does not have; leave it out"):
         check_workers(2)

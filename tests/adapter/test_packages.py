@@ -86,7 +86,8 @@ def test_xlstm_with_scalar_memory():
     for name, weights in body.named_parameters():
         if "recurrent" in name:
             weights.normal_(0, 0.5)  # they begin with zero
-    model, cache = LanguageModel(body).eval(), {}
+    model = LanguageModel(body).eval()
+    cache: dict[str, Any] = {}
     adapter = Adapter(model)
     trace = adapter.trace(IDS)
     for t in range(STEPS):
@@ -96,7 +97,7 @@ def test_xlstm_with_scalar_memory():
             for state, kind in zip(own[:3], "rcn", strict=True):
                 mine = trace.states[f"{kind}{number}"][t, 0]
                 assert _gap(mine, state) <= 1e-5
-    torch.testing.assert_close(trace.logits.transpose(0, 1), model(IDS))
+    torch.testing.assert_close(trace.prediction.transpose(0, 1), model(IDS))
     states = adapter.trace(IDS[:1]).states
     weight = torch.ones(WIDTH, dtype=torch.float64)
     parts, rest = stored(adapter.recurrence, states, Direction("c1", 6, weight, 0.0))

@@ -17,6 +17,7 @@ from rnnlens.model.cells.linear_memories import (
     KimiDelta,
     LinearAttention,
 )
+from rnnlens.model.linear import LinearCell
 
 # A family, what it takes (sequences and timesteps in the module's order), and its constants.
 _Taken = tuple[type[Gated] | type[LinearAttention], dict[str, Tensor], dict[str, Tensor]]
@@ -134,6 +135,7 @@ def call_of(
             given[name] = _floats(name, found)
     family, taken, constants = (_vector if "write" in given else _matrix)(x.shape[:2], **given)
     call = family.taking(**{name: timed(some) for name, some in taken.items()}, **constants)
+    assert isinstance(call.cell, LinearCell)  # noqa: S101 - as all families are
     size = call.cell.sizes[call.cell.output.id]
 
     def reads(whole: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.fixtures import formula_run
 from tests.recalling import planted, recall_example
 
 import rnnlens
@@ -10,7 +11,9 @@ from rnnlens.ask.answer import answer
 from rnnlens.ask.asked import MemoryQuestion, effective_ranks
 from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.lens.open import opened
 from rnnlens.model.transition import Matrix
+from rnnlens.run.folder import Run
 
 TEXT = "b 3 d 7 b 5 d"
 
@@ -64,6 +67,21 @@ def test_a_key_is_answered_by_its_value_and_by_the_last_one_it_was_given(lens):
     assert later.seen is None  # what was read in training is not counted here
     assert [one.top(1)[0][0] for one in grid["S1"].asked("b")][1:5] == ["3"] * 4
     assert repr(later).startswith("asked by 'b': 5 ")
+
+
+@pytest.mark.parametrize("cell", ["gla", "deltanet"])
+def test_the_memory_of_a_network_of_ours_is_asked_as_it_asks_itself(cell, tmp_path):
+    own = opened(Run(formula_run(tmp_path / cell, cell, heads=2, keys=3)))
+    grid = own("the old dog sees a bird")
+    asked = own("the old dog sees she")  # what the word after row 3 asks
+    questions = asked["q2"][4].vector().reshape(2, 3)
+    memory = grid["S2"][3].vector().reshape(2, 3, 2)
+    found = grid["S2"][3].asked("she")
+    assert found.vector == pytest.approx(
+        np.einsum("hk,hkv->hv", questions, memory).ravel(), abs=1e-5
+    )
+    assert found.read == "r2"
+    assert len(grid["S2"][3].memory().rank) == 2
 
 
 def test_an_edited_memory_answers_as_edited(lens):

@@ -261,9 +261,9 @@ def test_weight_decay_leaves_alone_what_the_cell_keeps_from_it(name, random_spli
     assert len(kept["params"]) + len(decayed["params"]) == len(named)
 
 
-def test_a_memory_that_is_too_large_for_a_linear_probe_is_named():
+def test_what_is_too_large_for_a_linear_probe_is_named_and_memories_are_asked():
     network = Network(config("gla", width=300, heads=6, keys=50), 12)
-    assert network.unprobed == {f"{k}{n}": 15_000 for n in (1, 2) for k in "kwS"}
+    assert network.unprobed == {f"{k}{n}": 15_000 for n in (1, 2) for k in "kw"}
     assert not Network(config("gla", width=300, heads=0, keys=0), 12).unprobed
 
 

@@ -44,7 +44,7 @@ from rnnlens.model.traceable import (
     Traceable,
     check_edits,
 )
-from rnnlens.model.transition import LARGEST, LARGEST_ANSWERS, Matrix
+from rnnlens.model.transition import LARGEST, Matrix
 
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
@@ -217,7 +217,7 @@ class Adapter(Traceable):
         return {
             kind: size
             for kind, size in sizes.items()
-            if size > LARGEST and not _askable(matrices.get(kind))
+            if size > LARGEST and not ((matrix := matrices.get(kind)) and matrix.askable)
         }
 
     @property
@@ -437,11 +437,6 @@ class Adapter(Traceable):
         differences = [part.difference for part in parts]
         if parts and (parts[0].checking or any(differences)):
             self._difference = max(differences)
-
-
-def _askable(matrix: Matrix | None) -> bool:
-    """Whether questions to a memory have answers that a probe can read."""
-    return matrix is not None and matrix.heads * matrix.values <= LARGEST_ANSWERS
 
 
 def _steps(kind: str, structure: Structure, traces: PartTraces, states: States) -> int:

@@ -21,7 +21,8 @@ from rnnlens.ask.questions import STRICT, Name, OfState, Subjects, given
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import rounded, sent, unsent
 from rnnlens.labels.sets import BLANK, nearest, number_of
-from rnnlens.model.cell import States
+from rnnlens.model.block import Block
+from rnnlens.model.cell import States, Weights
 from rnnlens.model.kinds import Kind
 from rnnlens.model.linear import LinearCell
 from rnnlens.model.traceable import RecurrentLayer
@@ -146,9 +147,10 @@ def _shares(lives: Tensor) -> tuple[float, float, float]:
 def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> MemoryAnswer:
     """What a memory after a row of a text would answer if a word came next."""
     subject = reading.subject
-    layer, cell, probes = *_asked_layer(reading, kind), subject.shown_probes
+    layer, probes = _asked_layer(reading, kind), subject.shown_probes
+    cell, _ = _memory_of(layer)
     number, seen = _known(reading, word)
-    read = layer.output
+    read = layer.ids[cell.output.id]
     if probes is None or read not in probes.kinds:
         raise RnnlensError(
             f"{read}, which {kind.id} is read by, has no probe that could tell of it"
@@ -157,7 +159,7 @@ def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> MemoryAnswer
         raise RnnlensError(f"before the first word {kind.id} is empty; ask after a word")
     at = {one: reading.vector(layer.ids[one], row) for one in cell.carried}
     places = [row, *_others(row)]
-    answers = torch.stack([_asked(reading, layer, cell, at, upto, number) for upto in places])
+    answers = torch.stack([_asked(reading, layer, at, upto, number) for upto in places])
     logits = probes.logits(read, answers.float(), reading.semantic).double()
     shares = reading.answers.probabilities(logits)
     first = shares.argmax(1)
@@ -170,19 +172,27 @@ def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> MemoryAnswer
     )  # fmt: skip
 
 
-def _asked_layer(reading: Reading, kind: Kind) -> tuple[RecurrentLayer, LinearCell]:
+def _asked_layer(reading: Reading, kind: Kind) -> RecurrentLayer:
     """The layer of a memory that is a matrix."""
     model = reading.subject.model
     for layer in model.recurrence:
-        cell = layer.cell
-        is_asked = isinstance(cell, LinearCell) and cell.question
-        if is_asked and layer.ids[cell.carried[0]] == kind.id and isinstance(cell, LinearCell):
-            return layer, cell
+        letter = next((one for one in layer.cell.memories if layer.ids[one] == kind.id), None)
+        if letter and layer.cell.matrix(letter):
+            return layer
     known = ", ".join(model.matrices)
     raise RnnlensError(
         f"{kind.id} is not asked by words: only a memory that is a matrix has questions; "
         f"{f'ask {known}' if known else 'this model has none'}"
     )
+
+
+def _memory_of(layer: RecurrentLayer) -> tuple[LinearCell, Weights]:
+    """The recurrence of a layer's memory, and what it computes with beside kinds."""
+    cell, weights = layer.cell, {name: w.detach().cpu() for name, w in layer.weights.items()}
+    if isinstance(cell, Block):
+        return cell.inner, cell.constants(weights)
+    assert isinstance(cell, LinearCell)  # noqa: S101 - as all others with such a memory are
+    return cell, weights
 
 
 def _known(reading: Reading, word: str) -> tuple[int, int | None]:
@@ -217,18 +227,16 @@ def _others(row: int) -> list[int]:
     return [k * row // count for k in range(count)]
 
 
-def _asked(
-    reading: Reading, layer: RecurrentLayer, cell: LinearCell, at: States, upto: int, number: int
-) -> Tensor:
+def _asked(reading: Reading, layer: RecurrentLayer, at: States, upto: int, number: int) -> Tensor:
     """What is read of the memory `at` by the question of a word behind the row `upto`."""
     session, probes = reading.subject.session, reading.subject.probes
+    cell, weights = _memory_of(layer)
     ids = [*reading.ids[: upto + 1], number]
     edits = tuple(one for one in reading.made_edits if one.step <= upto)
     changes = TextEdits.of(edits, session, probes, ids, reading.semantic) if edits else None
     states, _ = session.read(ids, len(ids) - 1, len(ids), changes)
     now = {one: states[layer.ids[one]][0] for one in cell.given}
     now |= {one: values for one, values in at.items() if one not in cell.memories}
-    weights = {name: w.detach().cpu() for name, w in layer.weights.items()}
     read = cell.read(cell.wide({k: v.cpu() for k, v in at.items()}),
                      cell.wide({k: v.cpu() for k, v in now.items()}), weights)  # fmt: skip
     return cell.flat(cell.output.id, read)

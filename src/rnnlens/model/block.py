@@ -23,11 +23,10 @@ from rnnlens.model.kinds import BELOW, Edge, Kind, output_of
 from rnnlens.model.lazy import LazyStates
 from rnnlens.model.linear import LinearCell, Scan
 from rnnlens.model.scan import read_at_once
-from rnnlens.model.transition import Transition
+from rnnlens.model.transition import Matrix, Transition
 
 Shape = tuple[int, ...]
 Curve = Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor]  # x and how it is scaled -> scaled x
-LARGEST = 4096  # numbers of a state that a linear probe is fitted to
 TAPS = 4  # timesteps that a short convolution sees
 _EPS = 1e-6  # added to a mean square
 
@@ -274,6 +273,9 @@ class Block(Cell):
     def sizes(self) -> Mapping[str, Shape]:
         """The shape of a state of each kind of the memory."""
         return self.inner.sizes
+
+    def matrix(self, letter: str) -> Matrix | None:
+        return self.inner.matrix(letter)
 
     def memory_behind(self, letter: str) -> str | None:
         inner = letter if letter != self.output.id else self.inner.output.id

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.labels.sets import LabelSet
-from rnnlens.model.block import LARGEST, Block
+from rnnlens.model.block import Block
 from rnnlens.model.cell import Layer, States
 from rnnlens.model.cells import CELLS
 from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits
@@ -34,6 +34,7 @@ from rnnlens.model.traceable import (
     check_edits,
 )
 from rnnlens.model.train.dropout import Dropout
+from rnnlens.model.transition import LARGEST
 
 
 class Network(nn.Module, Traceable):
@@ -87,7 +88,7 @@ class Network(nn.Module, Traceable):
             for layer in self.recurrence
             if isinstance(layer.cell, Block)
             for kind, size in layer.cell.sizes.items()
-            if prod(size) > LARGEST
+            if prod(size) > LARGEST and not ((matrix := layer.cell.matrix(kind)) and matrix.askable)
         }
 
     @property

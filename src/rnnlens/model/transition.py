@@ -64,6 +64,11 @@ class Matrix(NamedTuple):
         """How many numbers it has."""
         return self.heads * self.keys * self.values
 
+    @property
+    def askable(self) -> bool:
+        """Whether questions to it have answers that a probe can read."""
+        return self.heads * self.values <= LARGEST_ANSWERS
+
     def shaped(self, states: Tensor) -> Tensor:
         """States (..., numbers) in their own shape, (..., heads, keys, values) or, where keys come
         last, (..., heads, values, keys).

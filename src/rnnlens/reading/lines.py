@@ -179,8 +179,8 @@ class Lines:
             yield start, end, start < end < last
 
     def showing(self, columns: Sequence[str]) -> "Lines":
-        """With the states of some columns alone; of pairs, with all. Where two readings are compared
-        the prediction is always among them: what it was and is, is told.
+        """With the states of some columns alone; of pairs, with all. Where two readings are
+        compared the prediction is always among them: what it was and is, is told.
         """
         if any(one.source for one in self.readings):
             return self

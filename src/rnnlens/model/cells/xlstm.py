@@ -98,23 +98,11 @@ class MLSTM(Block):
 
 
 def _own(kind: Kind) -> Kind:
-    """A kind of the memory in its block, where its output is the read."""
-    letters = {"h": "r"}
-    sources = [replace(edge, kind=letters.get(edge.kind, edge.kind)) for edge in kind.sources]
+    """A kind of the memory in its block, where two gates see the convolved input."""
     convolved = kind.id in "if"
-    return replace(
-        kind,
-        id=letters.get(kind.id, kind.id),
-        name="read" if kind.output else kind.name,
-        symbol="r" if kind.output else kind.symbol,
-        equation=_renamed(kind.equation, "u" if convolved else "norm(x)"),
-        sources=tuple(Edge("u") if convolved and edge.kind == BELOW else edge for edge in sources),
-        output=False,
-    )
-
-
-def _renamed(equation: str, read: str) -> str:
-    return equation.replace(" x + ", f" {read} + ").replace("h₋₁", "r₋₁").replace("h = ", "r = ")
+    sources = (Edge("u") if convolved and one.kind == BELOW else one for one in kind.sources)
+    equation = kind.equation.replace(" x + ", " u + " if convolved else " norm(x) + ")
+    return replace(kind, equation=equation, sources=tuple(sources), output=False)
 
 
 class SLSTM(Cell):
@@ -124,7 +112,7 @@ class SLSTM(Cell):
 
     name = "slstm"
     carried = ("p", "r", "c", "n", "m")
-    holds = ("i", "f", "o")
+    holds = ("i", "f", "g")
     dropped = ("w_s",)
     undecayed = (*Block.undecayed,)
     kinds = (
@@ -158,7 +146,7 @@ class SLSTM(Cell):
     def start(self, w: Weights, batch: int) -> States:
         first = self.memory.start({"b": w["b_x"]}, batch)
         past = w["norm"].new_zeros(batch, 3 * len(w["conv"]))
-        return {"p": past, "r": first.pop("h"), **first}
+        return {"p": past, **first}
 
     def step(self, a: Tensor, prev: States, w: Weights, edit: Change = unchanged) -> States:
         x = normed(a, w)
@@ -174,14 +162,9 @@ class SLSTM(Cell):
         self, x: Tensor, sums: Tensor, own: States, prev: States, w: Weights, edit: Change
     ) -> States:
         """Every kind at a timestep, of the sums over its input and over the convolved one."""
-
-        def put(kind: str, value: Tensor) -> Tensor:
-            return edit("r" if kind == "h" else kind, value)
-
-        now = self.memory.step(sums, {**prev, "h": prev["r"]}, {"w_h": w["w_s"]}, put)
-        read = now.pop("h")
-        h = edit("h", residual(x, read * self._scale(read, w), w))
-        return {**own, **now, "r": read, "h": h}
+        now = self.memory.step(sums, prev, {"w_h": w["w_s"]}, edit)
+        h = edit("h", residual(x, now["r"] * self._scale(now["r"], w), w))
+        return {**own, **now, "h": h}
 
     def _scale(self, read: Tensor, w: Weights) -> Tensor:
         return of_heads(read, self.heads) * w["norm_r"].to(read)
@@ -203,10 +186,10 @@ class SLSTM(Cell):
     def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:  # noqa: ARG002
         normal = normed(x, w)
         u = F.silu(convolved(normal, start["p"], w)[0])
-        now, reads = {**start, "h": start["r"]}, list[Tensor]()
+        now, reads = start, list[Tensor]()
         for sums in self._sums(normal, u, w):
             now = self.memory.step(sums, now, {"w_h": w["w_s"]})
-            reads.append(now["h"])
+            reads.append(now["r"])
         read = torch.stack(reads)
         return residual(x, read * self._scale(read, w), w)
 
@@ -223,7 +206,7 @@ class SLSTM(Cell):
         for t, sums in enumerate(F.linear(line(x) * w["norm"], w_z, b_z)):
             kept = real["a"][t] * c
             c = kept + real["b"][t] * bend[t] * (sums + self._own_sums(r, w))
-            r = real["o"][t] * c / real["n"][t]
+            r = real["g"][t] * c / real["n"][t]
             for kind, value in zip(states, (kept, c, r), strict=True):
                 states[kind].append(value)
         found = {kind: torch.stack(values) for kind, values in states.items()}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.user_model import UserModel
+from rnnlens.adapter.user_model import UserModel, UsersCodeError
 
 
 class Everything(nn.Module):
@@ -105,7 +105,7 @@ def test_everything_is_left_as_found(trouble, first, kinds):
         module.trouble = trouble
     before = everything_about(module)
     if trouble:
-        with pytest.raises(ValueError, match="trouble"):
+        with pytest.raises(UsersCodeError, match="ValueError: trouble"):
             adapter.trace(words)
     else:
         adapter.trace(words)

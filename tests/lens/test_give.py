@@ -97,11 +97,6 @@ def test_examples_are_sequences_where_nothing_can_be_typed(lens):
     assert all(len(word["picture"]) == BINS for word in grid["words"])
 
 
-def test_a_page_that_could_only_be_typed_into_is_refused(lens, tmp_path):
-    with pytest.raises(RnnlensError, match=r'none can be typed into a page.*lens\("#0"\)\.save'):
-        lens.publish(tmp_path / "lens.html")
-
-
 def test_steps_are_called_as_somebody_says(lens):
     batch = batches()[0]
     timed = lens.grid(batch, names=lambda t: f"{t / 100:.2f} s").json

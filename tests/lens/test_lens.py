@@ -186,7 +186,8 @@ def test_examples_are_sentences_the_vocabulary_knows(formula):
     assert formula.examples() == ["the dogs near the old house see a bird ."]  # the best of them
 
 
-def test_pieces_may_be_computed_elsewhere(formula):
+def test_pieces_may_be_computed_elsewhere(formula, monkeypatch):
+    monkeypatch.setattr("rnnlens.reading.rows._FEW", 0)  # else they are too few for that
     calls = []
 
     def backwards(work, numbers):

@@ -123,6 +123,7 @@ class Adapter(Traceable):
         self._sample: Any = None
         self._placed: tuple[Any, States, States] | None = None  # of the batch edited last
         if not self._parts and not self._named:
+            modules.named(self.module, [one.of for one in self._part_kinds.values()])  # of no kind
             raise RnnlensError(
                 f"{type(self.module).__name__}{modules.library(self.module)} has no recurrent part "
                 "that is read (LSTM, GRU, RNN or their cells, or a scan that is known); name the "

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass as question
 from torch import Tensor
 
+from rnnlens.ask.json_types import Count, Probability, Size
 from rnnlens.ask.questions import STRICT, Name, OfState, Subjects, given
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import rounded, sent, unsent
@@ -55,12 +56,12 @@ class MemoryAnswer:
 
     word: str
     read: str = sent("the kind whose probe says what the answer tells")
-    labels: tuple[tuple[str, float], ...] = sent(
+    labels: tuple[tuple[str, Probability], ...] = sent(
         "the most probable", write=lambda some: [[name, _number(p)] for name, p in some]
     )
-    seen: int | None = sent("how often the word came in training; null: not counted")
-    agree: int = sent("of the other places, how many ask for the same first label")
-    contexts: int = sent("other places of the text that were tried")
+    seen: Count | None = sent("how often the word came in training; null: not counted")
+    agree: Count = sent("of the other places, how many ask for the same first label")
+    contexts: Count = sent("other places of the text that were tried")
     vector: Floats = unsent()
     distribution: Floats = unsent()
 
@@ -84,11 +85,11 @@ class MemoryTold:
     less, half of them, nine tenths; infinite where nothing decays.
     """
 
-    norm: tuple[float, ...] = sent("of each head", write=_number)
-    rank: tuple[float, ...] = sent("of each head; none: it is no matrix", write=_number)
+    norm: tuple[Size, ...] = sent("of each head", write=_number)
+    rank: tuple[Size, ...] = sent("of each head; none: it is no matrix", write=_number)
     half_life: tuple[float, float, float] | None = sent(
         "a tenth, half and nine tenths of units have less; null within: infinite",
-        type=list[float | None] | None, write=_number,
+        type=list[Size | None] | None, write=_number,
     )  # fmt: skip
     asked: MemoryAnswer | None = sent("what it answers to the word; null: none was given")
 

@@ -35,6 +35,7 @@ _ASIDE = re.compile(
 _TEMPLATE = re.compile(r"(?:\\.|\$(?!\{)|[^\\`$])*(`|\$\{)", flags=re.DOTALL)
 _PATTERN = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/")
 _TIGHT = frozenset(",;:{}()[]=?<>|&!")  # that need no blank beside them
+_GOES_ON, _CLOSES = frozenset("{([,;"), frozenset(")]}")  # no statement ends after or before these
 _TOKEN = re.compile(r"[\w$]+|\s+|.", flags=re.DOTALL)
 _BEFORE_PATTERN = {*"(,=:[!&|?{};+-*%~^<>", ""} | set(
     "return typeof case in of delete void throw new else do instanceof yield await".split()
@@ -135,7 +136,7 @@ def small_script(entry: str) -> str:
 
 def compact(script: str) -> str:
     """A script without its comments and indents, and without blanks beside brackets, commas and the
-    like. Beside + and - they may matter.
+    like. Beside + and - they may matter. Lines end only where that may end a statement.
     """
     kept = [""]
     for start, end, is_code in _pieces(script):
@@ -150,7 +151,10 @@ def compact(script: str) -> str:
     last = len(kept) - 1
     beside = ((kept[k - 1][-1:], kept[min(k + 1, last)][:1]) for k in range(1, last + 1))
     return "".join(
-        "" if piece == " " and (before in _TIGHT or after in _TIGHT) else piece
+        ""
+        if (piece == " " and (before in _TIGHT or after in _TIGHT))
+        or (piece == "\n" and (before in _GOES_ON or after in _CLOSES))
+        else piece
         for piece, (before, after) in zip(kept[1:], beside, strict=True)
     )
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 import rnnlens
 from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.user_model import UsersCodeError
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lab.half_lives import half_lives
 from rnnlens.lab.prefixes import Reader
@@ -266,7 +267,7 @@ def test_a_lens_of_it_answers_and_is_saved(model, tmp_path):
 
 def test_a_kind_too_large_for_a_probe_has_numbers_still(model, monkeypatch, capsys):
     monkeypatch.setattr("rnnlens.adapter.adapter.LARGEST", WIDTH)
-    monkeypatch.setattr("rnnlens.adapter.adapter.LARGEST_ANSWERS", WIDTH - 1)
+    monkeypatch.setattr("rnnlens.model.transition.LARGEST_ANSWERS", WIDTH - 1)
     row = torch.randint(0, WORDS, (8, 9), generator=torch.Generator().manual_seed(0))
     with pytest.warns(rnnlens.RnnlensWarning):
         lens = rnnlens.fit(model, [(row[:, :-1], row[:, 1:])] * 2, LABELS, epochs=1)
@@ -401,13 +402,14 @@ def test_what_is_merely_called_like_a_scan_is_refused_with_a_remedy(model, ids, 
         assert "S1" in adapter.trace(ids).states
 
 
-def test_an_error_of_a_layers_own_is_not_renamed(model, ids):
+def test_an_error_of_a_layers_own_is_told_as_it_is(model, ids):
     def fails(_: Tensor) -> Any:
         raise RuntimeError("of its own")
 
     model.layers[1] = Namesake(fails)
-    with pytest.raises(RuntimeError, match="of its own"):
+    with pytest.raises(UsersCodeError, match="RuntimeError: of its own") as told:
         Adapter(model).trace(ids)
+    assert isinstance(told.value.__cause__, RuntimeError)
 
 
 class TwoMixers(nn.Module):

@@ -23,6 +23,7 @@ QUESTIONS = [
     ("POST", "/api/follow"),
     ("POST", "/api/labels"),
     ("POST", "/api/texts"),
+    ("POST", "/api/memory"),
     ("POST", "/api/turns"),
     ("POST", "/api/figure"),
     ("POST", "/api/written"),
@@ -44,6 +45,7 @@ OF_A_RUN = {
     "/api/table",
     "/api/similar",
     "/api/map",
+    "/api/memory",
     "/api/place",
 }
 

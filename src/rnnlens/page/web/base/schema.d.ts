@@ -709,13 +709,13 @@ export interface MemoryAnswer {
   /** the kind whose probe says what the answer tells */
   read: string;
   /** the most probable */
-  labels: [string, number][];
+  labels: [string, Probability][];
   /** how often the word came in training; null: not counted */
-  seen: number | null;
+  seen: Count | null;
   /** of the other places, how many ask for the same first label */
-  agree: number;
+  agree: Count;
   /** other places of the text that were tried */
-  contexts: number;
+  contexts: Count;
 }
 
 /** A memory: how large it is, how long it lasts, and what it answers to a word. */
@@ -745,11 +745,11 @@ export interface MemoryQuestion {
 /** What a memory is without a probe: numbers of each head, of a vector of the whole. */
 export interface MemoryTold {
   /** of each head */
-  norm: number[];
+  norm: Size[];
   /** of each head; none: it is no matrix */
-  rank: number[];
+  rank: Size[];
   /** a tenth, half and nine tenths of units have less; null within: infinite */
-  half_life: (number | null)[] | null;
+  half_life: (Size | null)[] | null;
   /** what it answers to the word; null: none was given */
   asked: MemoryAnswer | null;
 }

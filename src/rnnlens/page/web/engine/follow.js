@@ -19,7 +19,7 @@ export async function following(subject, question, pause) {
   const rows = await lines.byLine(first, first + (limit ?? Infinity), async (reading, from, to) => {
     /** @type {Map<string, number>} */ const at = new Map();
     await subject.rows.each(reading, from, to, (kind, t, logits) => at.set(`${kind} ${t}`, sides.value(logits, answers.several)), pause);
-    return Array.from({ length: to - from }, (_, k) => lines.columns.map(({ kind, back }) => at.get(`${kind} ${from + k - back}`) ?? null));
+    return Array.from({ length: to - from }, (_, k) => lines.columns.map(({ id, kind, back }) => (reading.wants(id) ? at.get(`${kind} ${from + k - back}`) ?? null : null)));
   }, []);
   return { labels: sides.labels, against: sides.against, from: first, rows };
 }

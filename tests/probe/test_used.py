@@ -11,6 +11,7 @@ import torch
 from pydantic import TypeAdapter
 from tests.ask.test_written import MODULES, user_lens
 from tests.fixtures import WORDS
+from tests.sampling import sampled
 from torch import Tensor
 
 from rnnlens.ask.json_types import Use
@@ -147,7 +148,7 @@ def test_the_models_own_classifier_reads_what_is_used(formula, dataset):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["both ways", "loop"])
+@pytest.mark.parametrize("how", sampled(["both ways", "loop"], "loop"))
 def test_users_modules_are_pushed_too(how):
     lens = user_lens(MODULES[how]().requires_grad_(how == "loop"))  # a frozen module too
     words = torch.randint(0, len(LABELS), (6, 6), generator=torch.Generator().manual_seed(3))

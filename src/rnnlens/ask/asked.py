@@ -56,12 +56,16 @@ class MemoryAnswer:
 
     word: str
     read: str = sent("the kind whose probe says what the answer tells")
-    labels: tuple[tuple[str, Probability], ...] = sent(
-        "the most probable", write=lambda some: [[name, _number(p)] for name, p in some]
+    labels: tuple[tuple[str, float], ...] = sent(
+        "the most probable",
+        type=list[tuple[str, Probability]],
+        write=lambda some: [[name, _number(p)] for name, p in some],
     )
-    seen: Count | None = sent("how often the word came in training; null: not counted")
-    agree: Count = sent("of the other places, how many ask for the same first label")
-    contexts: Count = sent("other places of the text that were tried")
+    seen: int | None = sent(
+        "how often the word came in training; null: not counted", type=Count | None
+    )
+    agree: int = sent("of the other places, how many ask for the same first label", type=Count)
+    contexts: int = sent("other places of the text that were tried", type=Count)
     vector: Floats = unsent()
     distribution: Floats = unsent()
 
@@ -85,8 +89,10 @@ class MemoryTold:
     less, half of them, nine tenths; infinite where nothing decays.
     """
 
-    norm: tuple[Size, ...] = sent("of each head", write=_number)
-    rank: tuple[Size, ...] = sent("of each head; none: it is no matrix", write=_number)
+    norm: tuple[float, ...] = sent("of each head", type=list[Size], write=_number)
+    rank: tuple[float, ...] = sent(
+        "of each head; none: it is no matrix", type=list[Size], write=_number
+    )
     half_life: tuple[float, float, float] | None = sent(
         "a tenth, half and nine tenths of units have less; null within: infinite",
         type=list[Size | None] | None, write=_number,

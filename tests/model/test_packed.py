@@ -38,6 +38,27 @@ def test_weights_that_change_are_read_anew(count):
         torch.testing.assert_close(held.product(x, WEIGHT), x @ WEIGHT.T)
 
 
+@pytest.mark.parametrize("count", [1, 5])
+def test_others_in_the_place_of_weights_that_are_gone_are_read_anew(count):
+    held, x = Packed(), torch.randn(count, 7)
+    with torch.no_grad():
+        for _ in range(20):
+            weight = torch.randn(50, 7)
+            torch.testing.assert_close(held.product(x, weight), x @ weight.T)
+            del weight
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_weights_that_an_optimiser_changes_are_read_as_they_are(count):
+    held, x, weight = Packed(), torch.randn(count, 7), torch.nn.Parameter(WEIGHT.clone())
+    optimiser = torch.optim.AdamW([weight], lr=0.1, fused=True)  # whose changes nobody counts
+    for _ in range(2):
+        with torch.no_grad():
+            torch.testing.assert_close(held.product(x, weight), x @ weight.T)
+        held.product(x, weight).sum().backward()
+        optimiser.step()
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_other_numbers_are_multiplied_as_they_are(dtype):
     x, held = torch.randn(3, 7, dtype=dtype), Packed()

@@ -109,6 +109,12 @@ def test_effects_are_those_of_pushes_made_one_by_one(formula, dataset):
         assert found[kind].moved == pytest.approx(np.mean(moves), abs=1e-4)
 
 
+def test_two_labels_are_used_as_many_are(formula, dataset):
+    two = used(formula.subject.probes, dataset, labels=2)
+    assert [one.kind for one in two] == [kind.id for kind in formula.subject.model.kinds]
+    assert all(np.isfinite(one.read) for one in two)
+
+
 def test_what_erasing_costs_is_what_texts_read_anew_lose(formula, dataset):
     use = next(one for one in used(formula.subject.probes, dataset) if one.kind == "c2")
     model = formula.subject.model

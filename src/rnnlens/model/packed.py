@@ -24,11 +24,14 @@ class Packed:
     """A matrix of weights (V, H) with copies of it as the processor takes them: in blocks for some
     states, and transposed for a single one, which is all reading.
 
-    A copy is made when it is first of use, and again where the weights have changed since.
+    A copy is made when it is first of use, and again where the weights have changed since. A change
+    through `Tensor.data` or NumPy is one that torch does not count, and is not seen.
     """
 
     def __init__(self) -> None:
-        self._copies: dict[bool, tuple[Version, Tensor]] = {}  # by whether it is for a single state
+        #: By whether it is for a single state: the copy, and the weights that it is of. These are
+        #: held, so that no others come to lie in their place.
+        self._copies: dict[bool, tuple[Version, Tensor, Tensor]] = {}
 
     def __reduce__(self) -> tuple[type["Packed"], tuple[()]]:
         return Packed, ()  # whoever copies or writes a model makes another of its own
@@ -49,7 +52,7 @@ class Packed:
         if held is None or held[0] != same:
             plain = weight.detach()
             copy = plain.T.contiguous() if single else _operations().packed(plain)
-            held = self._copies[single] = same, copy
+            held = self._copies[single] = same, copy, plain
         return held[1]
 
 
@@ -67,7 +70,8 @@ def _suits(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
         and weight.numel() * weight.element_size() <= _LARGEST
         and all(one.dtype == torch.float32 and one.device.type == "cpu" for one in every)
         and not (torch.is_grad_enabled() and any(one.requires_grad for one in every))
-        and not weight.is_inference()  # of which nobody counts changes
+        and not weight.requires_grad  # a fused optimiser's changes are not counted,
+        and not weight.is_inference()  # nor those of what inference has made
         and _operations() is not None
     )
 

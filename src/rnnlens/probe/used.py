@@ -243,8 +243,9 @@ class _Pushes:
         at_once = max(1, room // (4 * self.before[0].numel()))
         for numbers in targets[:_ROUNDS_LATER].split(max(1, at_once // (1 + LATER))):
             self._push(numbers, LATER)
-        for numbers in targets[_ROUNDS_LATER:].split(at_once):
-            self._push(numbers, 0)
+        if len(targets) > _ROUNDS_LATER:  # splitting nothing gives one part of it
+            for numbers in targets[_ROUNDS_LATER:].split(at_once):
+                self._push(numbers, 0)
         self._interchange()
         return self.sums
 

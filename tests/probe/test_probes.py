@@ -77,3 +77,13 @@ def test_one_kind_or_all_at_once_say_the_same(family):
         if family == "shared":
             z = z @ tensors["output/labels"].T + tensors[f"{at}/label_bias"]
         torch.testing.assert_close(made.logits(kind, v), z)
+
+
+def test_gradients_go_through_them_after_a_text_was_read():
+    made = probes("shared")
+    states = {kind: torch.randn(2, 3, requires_grad=True) for kind in made.kinds}
+    with torch.inference_mode():
+        made.stacks["output"].pieces(states, size=4)
+    (piece,) = made.stacks["output"].pieces(states, size=4)
+    piece.logits().sum().backward()
+    assert all(one.grad is not None and one.grad.any() for one in states.values())

@@ -233,13 +233,13 @@ class _Part(NamedTuple):
     @classmethod
     def of(cls, stack: Stack, there: Sequence[int]) -> "_Part":
         """Those with these numbers."""
-        numbers, widths = list(there), torch.tensor([[stack.widths[k]] for k in there])
-        ones = torch.zeros_like(stack.mean[numbers]).scatter_(1, widths.to(stack.mean.device), 1)
-        with torch.inference_mode(False), torch.no_grad():
-            map_ = stack.map[numbers].mT.contiguous()
-        return cls(
-            stack.mean[numbers, None], stack.scale[numbers, None], ones[:, None], map_, widths
-        )
+        numbers = list(there)
+        with torch.inference_mode(False), torch.no_grad():  # it serves whoever learns, too
+            widths = torch.tensor([[stack.widths[k]] for k in there])
+            at = widths.to(stack.mean.device)
+            ones = torch.zeros_like(stack.mean[numbers]).scatter_(1, at, 1)
+            mean, scale = stack.mean[numbers, None], stack.scale[numbers, None]
+            return cls(mean, scale, ones[:, None], stack.map[numbers].mT.contiguous(), widths)
 
 
 def _size(x: Tensor, width: "Tensor | int") -> Tensor:

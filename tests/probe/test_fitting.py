@@ -153,6 +153,9 @@ def test_a_saved_fit_of_another_is_refused(network, train, valid, tmp_path):
         SavedFit(path, '["me", {"epochs": 2}]')
     with pytest.raises(RnnlensError, match="made with another model"):
         SavedFit(path, '["you", {"epochs": 4}]')
+    SavedFit(path, '["me", {"epochs": 4, "questions": 0}]')  # as if begun before there were any
+    with pytest.raises(RnnlensError, match="made with --questions 0, not --questions 2"):
+        SavedFit(path, '["me", {"epochs": 4, "questions": 2}]')
 
 
 def test_half_precision_costs_next_to_nothing(network, train, valid):

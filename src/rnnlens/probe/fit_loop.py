@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from torch import Tensor
@@ -119,8 +119,13 @@ def save_fit(
 
 
 def _other_fit(path: Path, before: str, now: str) -> str:
-    """What to do about the unfinished fit of a run that is not the one asked for."""
+    """What to do about the unfinished fit of a run that is not the one asked for; empty: it is, and
+    was begun by a version with fewer options.
+    """
     (model, options), (other, asked) = json.loads(before), json.loads(now)
+    options = {**asdict(FitConfig()), **options}
+    if model == other and options == {**asdict(FitConfig()), **asked}:
+        return ""
     differs = [name for name in asked if options.get(name) != asked[name]]
     how = "another model"
     if model == other and differs:
@@ -143,7 +148,8 @@ class SavedFit:
                 problem = _other_fit(path, self._header.identity, identity)
             except (ValueError, TypeError, AttributeError, RecursionError) as error:
                 raise damaged(path, "identity", _REMEDY) from error
-            raise RnnlensError(problem)
+            if problem:
+                raise RnnlensError(problem)
         if not in_range(self.tensors):
             raise damaged(path, "it holds values that are no numbers", _REMEDY)
 

@@ -16,9 +16,7 @@ from rnnlens.model.cell import States, Weights
 from rnnlens.model.linear import LinearCell
 from rnnlens.model.transition import Transition
 
-_CHUNK = (
-    64  # timesteps that are computed at once; of longer ones, states are computed again to learn
-)
+_CHUNK = 64  # timesteps at once; of longer sequences states are computed again to learn
 
 
 def scanned(change: Tensor, write: Tensor, start: Tensor, whole: bool = False) -> Tensor:

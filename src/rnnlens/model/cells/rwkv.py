@@ -21,8 +21,8 @@ class RWKV7(Block):
     """A delta rule that erases one key and writes another.
 
     `mix` says how much of the word before is in each of the six inputs. The bonus ρ lets a word be
-    read at once. Values of the first layer are not mixed into later ones, as in the paper's small
-    form.
+    read at once. Two things are plainer than in the paper: values of the first layer are not mixed
+    into those of later ones, and what is read has a norm without means and biases.
     """
 
     name = "rwkv7"
@@ -37,8 +37,8 @@ class RWKV7(Block):
         Kind("v", "value", "v", "v = W_v x_v", _SHIFTED),
         Kind("b", "strength of the removal", "a", "a = σ(W_a x_a + b_a)", _SHIFTED, range=_SHARE,
              gate=True),
-        Kind("a", "decay", "w", "w = exp(-e^(-1/2) σ(W_w x_w + b_w))", _SHIFTED, range=_SHARE,
-             gate=True),
+        Kind("a", "decay", "w", "w = exp(-e^(-1/2) σ(W_w tanh(V_w x_w) + b_w))", _SHIFTED,
+             range=_SHARE, gate=True),
         Kind("g", "removed key", "κ", "κ = ξ ∘ W_K x_K, of length 1", _SHIFTED, range=(-1.0, 1.0)),
         Kind("K", "key", "K", "K = W_K x_K ∘ (1 + (a - 1) ∘ α)", (*_SHIFTED, Edge("b"))),
         Kind("o", "output gate", "o", "o = W_o σ(V_o x_o)", _SHIFTED, gate=True),

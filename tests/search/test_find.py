@@ -17,7 +17,7 @@ from rnnlens.lens.open import opened
 from rnnlens.reading.links import link
 from rnnlens.run.folder import Run
 from rnnlens.search import find as find_module
-from rnnlens.search import store
+from rnnlens.search import sql, store
 from rnnlens.search.build import clear
 from rnnlens.search.find import CorpusPage
 from rnnlens.search.language import as_group
@@ -254,3 +254,41 @@ def test_a_table_that_is_just_full_leaves_nothing_out(page, monkeypatch):
         table = page.table("")
         assert (table.rows, table.left_out) == (rows, left_out)
         assert len(table.csv.splitlines()) == rows + 1
+
+
+@pytest.fixture(scope="module")
+def with_capitals(tmp_path_factory, corpus_file):
+    """A lens of a cell whose kinds differ in capitals alone: keys, K1, and what is kept, k1."""
+    folder = tmp_path_factory.mktemp("capitals") / "run"
+    lens = opened(Run(formula_run(folder, "deltanet", layers=1, heads=2, keys=2)))
+    assert {"k1", "K1"} <= {*lens.kinds}
+    build(lens, corpus_file)
+    return lens
+
+
+@pytest.mark.parametrize(
+    ("question", "column"),
+    [
+        ("{} rank <= 3", "{}_rank"),
+        ("{} came > .01", "{}_came"),
+        ("sort by {} surprisal limit 5", "{}_came"),
+        ("{} agrees with y", "{}_group"),
+        ("count by {}", "{}_group"),
+        ("count by {} label", "{}_label1"),
+        ("{} entropy > 1", "{}_entropy"),
+        ("{} share > .1 and {} lead > 0", "{}_share"),
+        ("{} expects noun", "{}_group"),
+    ],
+)
+def test_every_question_may_name_a_kind_with_a_capital(with_capitals, question, column):
+    for kind, name in (("k1", "k1"), ("K1", "capital_K1")):
+        answer = with_capitals.find(question.format(kind, kind))
+        assert f'"{column.format(name)}"' in answer.sql
+        assert '"K1_' not in answer.sql  # which a database takes for k1's
+        assert answer.table.num_rows >= 0
+
+
+def test_parts_of_speech_are_counted_of_the_kind_that_is_named(with_capitals):
+    index = CorpusPage(with_capitals.subject).index
+    rows = index.ask(sql.disagreements_by_tag([("K1", "k1")], 5)).to_pylist()
+    assert sum(row["n0"] for row in rows) > 0  # of k1 and itself it would be none

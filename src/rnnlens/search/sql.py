@@ -152,7 +152,7 @@ class Compiler:
             case tree.Has(kind, label):
                 return f"contains({column(holds_column(kind))}, ',{label},')"
             case tree.Agree(kinds, on_label):
-                names = [label_column(k, 1) if on_label else f"{k}_group" for k in kinds]
+                names = [label_column(k, 1) if on_label else of_kind(k, "group") for k in kinds]
                 same = (f"{column(names[0])} = {column(name)}" for name in names[1:])
                 return "(" + " AND ".join(same) + ")"
             case tree.OnMap(kind, across, up):
@@ -172,7 +172,7 @@ class Compiler:
         if not quantity.kind:
             return column(quantity.name)
         if quantity.name == "surprisal":
-            return f"(-log2(greatest({column(quantity.kind + '_came')}, 1e-38)))"
+            return f"(-log2(greatest({column(of_kind(quantity.kind, 'came'))}, 1e-38)))"
         return column(of_kind(quantity.kind, quantity.name))
 
     def _read_as(self) -> str:
@@ -221,7 +221,7 @@ class Compiler:
         if key.field:
             return column(key.field)
         if not key.label:
-            return column(f"{key.kind}_group")
+            return column(of_kind(key.kind, "group"))
         number = column(label_column(key.kind, 1))
         return f"(SELECT label FROM labels WHERE number = {number})"
 
@@ -250,7 +250,7 @@ def _came(node: "tree.Node | tree.Key | None") -> dict[str, None]:
 
 def _came_of(quantity: tree.Quantity) -> tuple[str, ...]:
     if quantity.kind and quantity.name in ("rank", "came", "surprisal"):
-        return (f"{quantity.kind}_rank",)
+        return (of_kind(quantity.kind, "rank"),)
     return ("surprisal",) if quantity.name == "surprisal" else ()
 
 
@@ -362,9 +362,9 @@ def disagreements_by_tag(pairs: Sequence[tuple[str, str]], units: int) -> str:
     one of a pair of kinds than in the other; of `units` of sentences, whose numbers leave the same
     rest.
     """
+    groups = [[column(of_kind(kind, "group")) for kind in pair] for pair in pairs]
     counts = ", ".join(
-        f"count(*) FILTER (WHERE {column(f'{a}_group')} <> {column(f'{b}_group')}) AS n{k}"
-        for k, (a, b) in enumerate(pairs)
+        f"count(*) FILTER (WHERE {a} <> {b}) AS n{k}" for k, (a, b) in enumerate(groups)
     )
     return (
         f"SELECT sentence % {units} AS unit, tag, count(*) AS words, {counts} FROM words "

@@ -131,3 +131,17 @@ def test_what_cannot_be_erased_is_refused_in_one_line(lab):
         lab.erase_concept(some, "SUBJ", most=0)
     with pytest.raises(RnnlensError, match="no kind"):
         lab.erase_concept(sentences(300), "SUBJ", kinds="q")
+
+
+def test_a_concept_of_chance_is_not_the_concept_itself(lab):
+    few = [Sentence(("the", "near") * 3) for _ in range(120)]
+    with pytest.raises(RnnlensError, match="of the 2 different words of the texts none are"):
+        lab.erase_concept(few, "near", kinds="c1")
+
+
+def test_strange_tags_are_listed_in_one_line_and_any_number_of_texts_may_be_asked_for(lab):
+    strange = [Sentence(("the", "near"), (f"\n{k}" + "y" * 99, "\x1b[31m")) for k in range(300)]
+    with pytest.raises(RnnlensError, match="no word 'Q'") as error:
+        lab.erase_concept(strange, "Q", most=10**30)
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 800

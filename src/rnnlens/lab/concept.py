@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read import Sentence
+from rnnlens.draw.printable import printable
 from rnnlens.lab.contrasts import Contrast, parted
 from rnnlens.reading.subject import Subject
 
@@ -109,7 +110,8 @@ def _teller(subject: Subject, sentences: Sequence[Sentence], name: str) -> tuple
     groups = dict.fromkeys(g for one in subject.palettes.values() for g in one.groups)
     raise RnnlensError(
         f"there is no tag of the corpus, no group of labels and no word {name[:40]!r}; there is "
-        f"{', '.join(sorted(tags)) or 'no tag'}, {', '.join(groups)[:200]}, or {CONTRAST}"
+        f"{printable(', '.join(sorted(tags))[:200]) or 'no tag'}, {', '.join(groups)[:200]}, or "
+        f"{CONTRAST}"
     )
 
 
@@ -144,10 +146,18 @@ def _frequent_as(
         if total + counts[word] <= holds:
             chosen.add(word)
             total += counts[word]
-    return [
+    chance = [
         replace(one, labels=np.where(one.labels >= 0, np.isin(some, [*chosen]), NOT_ASKED))
         for one, some in zip(texts, words, strict=True)
     ]
+    alike = {bool(told) for one, other in zip(texts, chance, strict=True)
+             for told in (one.labels == other.labels)[one.labels >= 0]}  # fmt: skip
+    if holds and (not chosen or len(alike) < 2):
+        raise RnnlensError(
+            f"of the {len(counts):,} different words of the texts none are together as frequent as "
+            "the concept, and neither the concept nor its opposite; give texts of more words"
+        )
+    return chance
 
 
 def contrast_concept(some: Sequence[Contrast], seed: int = 0) -> Concept:

@@ -1,5 +1,6 @@
 """A model in the laboratory: a suite as it reads it, and all that can be asked of both."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -214,7 +215,7 @@ class Lab:
         check_seed(seed)
         if most < 1:
             raise RnnlensError(f"most={most}: give a number of texts from 1 up")
-        read = read_sentences(self.subject, islice(_several(texts), most))
+        read = read_sentences(self.subject, islice(_several(texts), min(most, sys.maxsize)))
         asked = [ids for _, ids in read[2::3] if len(ids) > 1]
         if not asked:
             raise RnnlensError(f"{len(read)} texts are too few to erase by and to ask; give more")

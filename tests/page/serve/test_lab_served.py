@@ -38,7 +38,8 @@ def test_a_suite_is_asked_and_drawn(client):
         ("suite=../secret", 400, "no suite &#x27;../secret&#x27; comes along"),
         ("suite=<script>", 400, "no suite &#x27;&lt;script&gt;"),
         ("run=formula&suite=agreement", 400, "the model does not know"),
-        ("suite=agreement&paradigm=x", 200, "there is no paradigm &#x27;x&#x27;"),
+        ("suite=agreement&paradigm=", 400, "there is no paradigm &#x27;&#x27;"),
+        ("suite=agreement&paradigm=x", 400, "there is no paradigm &#x27;x&#x27;"),
         ("run=gone", 404, "gone"),
     ],
 )

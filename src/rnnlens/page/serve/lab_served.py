@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from html import escape
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
@@ -42,7 +42,7 @@ def served_lab(
     except RnnlensError as error:
         status, parts = 400, [f"<p role=alert>{escape(printable(str(error)))}</p>"]
     title = f"The laboratory: {subject.name} on {suite[:60]}"
-    back = f'<p><a href="/#run={escape(urlencode({"": subject.name})[1:])}">to the lens</a></p>'
+    back = f'<p><a href="/#run={quote_plus(subject.name)}">to the lens</a></p>'
     return html_page(title, [*head, *parts, back], STYLE_AT), status
 
 
@@ -53,6 +53,10 @@ def _asked(subject: Subject, suite: str, paradigm: str | None) -> list[str]:
     found.quiet = True
     places = {_ALL: _at(run, suite, None)}
     places |= {one.paradigm: _at(run, suite, one.paradigm) for one in found.paradigms}
+    if paradigm is not None and paradigm not in [*places][1:]:
+        raise RnnlensError(
+            f"there is no paradigm {paradigm[:60]!r} in the suite {suite}; choose the suite again"
+        )
     note = (f"At most {ITEMS} ways to fill each template are asked here, and {CONTRASTS} contrasts "
             f"of a paradigm are interchanged; for all of them: rnnlens lab {run} {suite} --kinds "
             "--interchange")  # fmt: skip

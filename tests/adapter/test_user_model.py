@@ -1,5 +1,6 @@
 """A module of somebody's own: what may be said of it, where it comes from, and its weights."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,8 @@ def test_whatever_goes_wrong_in_somebodys_code_is_one_line():
         raise ValueError("one\n  two")
     with pytest.raises(RnnlensError, match=r"KeyError: no reason given"), users_code("it"):
         raise KeyError
+    with pytest.raises(RnnlensError, match=r"test_user_model.py, line"), users_code("it"):
+        json.loads("{")  # whose own line, in Python's library, tells nothing
     with pytest.raises(RnnlensError, match=r"^as it is$"), users_code("it"):
         raise RnnlensError("as it is")
     with pytest.raises(ImportError), users_code("it", ImportError):

@@ -2,6 +2,7 @@
 
 import copy
 import re
+import sysconfig
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -348,8 +349,8 @@ def users_code(
 def _place(error: BaseException) -> str:
     """The last line of somebody's own code on the way to an error."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = str(Path(__file__).parents[1])
-    libraries = ("site-packages", "dist-packages", ours)
+    ours, pythons = str(Path(__file__).parents[1]), sysconfig.get_path("stdlib")
+    libraries = ("site-packages", "dist-packages", ours, pythons, "<frozen ")
     users = [f for f in frames if not any(part in f.filename for part in libraries)]
     last = (users or frames)[-1]
     return f"{last.filename}, line {last.lineno}"

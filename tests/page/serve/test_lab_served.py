@@ -13,7 +13,7 @@ from rnnlens.page.serve.app import application
 @pytest.fixture(scope="module")
 def client(formula, tmp_path_factory):
     lens = planted(tmp_path_factory.mktemp("served"), 0)[0]
-    subjects = {"planted0": lens.subject, "formula": formula.subject}
+    subjects = {"planted0": lens.subject, "formula": formula.subject, "other": lens.subject}
     return TestClient(application(subjects), base_url="http://127.0.0.1")
 
 
@@ -48,3 +48,11 @@ def test_what_cannot_be_asked_is_one_line(client, query, status, why):
     assert answer.status_code == status
     assert why in answer.text
     assert "<script" not in answer.text
+
+
+def test_links_lead_to_the_run_that_was_asked_for(client):
+    page = client.get("/lab?run=other&suite=agreement").text
+    assert "<b>other</b>" in page
+    assert 'href="/lab?run=other&amp;suite=polarity"' in page
+    assert 'href="/lab?run=other&amp;suite=agreement&amp;paradigm=' in page
+    assert 'href="/#run=other"' in page

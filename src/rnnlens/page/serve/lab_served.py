@@ -30,26 +30,27 @@ def served_lab(
     """The page of a run, a suite and a paradigm, None: all of them; and the status to send."""
     known = built_in()
     suite = known[0] if suite is None else suite
-    subject = subjects.named(run)
+    run = next(iter(subjects)) if run is None else run  # its name here may not be the subject's own
+    subject = subjects[run]
     head = [
         "<h1>The laboratory</h1>",
-        _links("model", {name: _at(name, suite, None) for name in subjects}, subject.name),
-        _links("suite", {name: _at(subject.name, name, None) for name in known}, suite),
+        _links("model", {name: _at(name, suite, None) for name in subjects}, run),
+        _links("suite", {name: _at(run, name, None) for name in known}, suite),
     ]
     status = 200
     try:
-        parts = _asked(subject, suite, paradigm)
+        parts = _asked(subject, run, suite, paradigm)
     except RnnlensError as error:
         status, parts = 400, [f"<p role=alert>{escape(printable(str(error)))}</p>"]
-    title = f"The laboratory: {subject.name} on {suite[:60]}"
-    back = f'<p><a href="/#run={quote_plus(subject.name)}">to the lens</a></p>'
+    title = f"The laboratory: {run} on {suite[:60]}"
+    back = f'<p><a href="/#run={quote_plus(run)}">to the lens</a></p>'
     return html_page(title, [*head, *parts, back], STYLE_AT), status
 
 
-def _asked(subject: Subject, suite: str, paradigm: str | None) -> list[str]:
+def _asked(subject: Subject, run: str, suite: str, paradigm: str | None) -> list[str]:
     if suite not in built_in():  # and no file, whatever it is called
         raise RnnlensError(f"no suite {suite[:60]!r} comes along; choose one of those above")
-    found, run = lab(subject, suite, most=ITEMS), subject.name
+    found = lab(subject, suite, most=ITEMS)
     found.quiet = True
     places = {_ALL: _at(run, suite, None)}
     places |= {one.paradigm: _at(run, suite, one.paradigm) for one in found.paradigms}

@@ -56,3 +56,11 @@ def test_links_lead_to_the_run_that_was_asked_for(client):
     assert 'href="/lab?run=other&amp;suite=polarity"' in page
     assert 'href="/lab?run=other&amp;suite=agreement&amp;paradigm=' in page
     assert 'href="/#run=other"' in page
+
+
+def test_it_needs_the_secret(formula):
+    locked = TestClient(application({"formula": formula.subject}, "s" * 32),
+                        base_url="http://127.0.0.1")  # fmt: skip
+    assert {locked.get(path).status_code for path in ("/lab", "/api/lab.css")} == {403}
+    locked.headers["authorization"] = "Bearer " + "s" * 32
+    assert locked.get("/api/lab.css").status_code == 200

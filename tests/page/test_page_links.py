@@ -232,3 +232,11 @@ def test_a_saved_page_works_from_a_file_without_a_server(screen, look, tmp_path)
     expect(other.find(".ring.focus")).to_have_count(0)
     expect(other.find(".held")).to_have_count(2)
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+def test_the_laboratory_is_that_of_the_network_on_the_screen(look):
+    screen = look()  # whose address names none
+    shown = screen.page.evaluate("fetch('api/runs').then((answer) => answer.json())")["runs"][0]
+    screen.page.route("**/lab?*", lambda route: route.fulfill(body="the laboratory"))
+    screen.page.click(".tolab")
+    expect(screen.page).to_have_url(re.compile(rf"/lab\?run={re.escape(shown['id'])}$"))

@@ -81,7 +81,8 @@ def encoded(suite: Suite, side: TextSide, unknown: str = LEAVE) -> Encoded:
         most = ", ".join(word for word, _ in strange.most_common(5))
         raise RnnlensError(
             f"of the {len(suite.items):,} items of {suite.name} none can be asked: "
-            + (f"the model does not know {most}; give unknown='keep'" if strange else
+            + (f"the model does not know {most}; unknown='keep' (--unknown keep) "
+               "asks them with its unknown word" if strange else
                "each is about a first word, which nothing predicts, or its sentences are the same "
                "to the model; give others")
         )  # fmt: skip

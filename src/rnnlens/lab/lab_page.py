@@ -1,7 +1,7 @@
 """What was found in the laboratory, as a page in one file that loads nothing."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from rnnlens.draw.pen import mixed
@@ -14,15 +14,17 @@ _MORE, _LESS = "#5e3c99", "#b35806"  # than what is usual: violet and orange, to
 STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 92rem; padding: 0 1rem;
   color: #1c1c22; background: #fff }
-h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem }
+h1 { font-size: 1.3rem } h2 { font-size: 1.05rem; margin-top: 2rem } h3 { font-size: .95rem }
+h2::first-letter, h3::first-letter { text-transform: uppercase }
+ul { padding-left: 1.1rem } h1 a { margin-left: 1.2rem; font-size: 14px; font-weight: normal }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .15rem .45rem; text-align: right; white-space: nowrap }
 th:first-child { text-align: left; font-weight: normal }
 thead th { border-bottom: 1px solid #9a9aa3; font-weight: 600 }
 .condition th { padding-left: 1.6rem; color: #55555f }
-.squares td { min-width: 1.55rem; text-align: center; font-size: 12px; padding: .28rem .2rem }
-.squares th { padding: .15rem .3rem; font-size: 12px }
-.pair { display: flex; flex-wrap: wrap; gap: 0 2.5rem }
+.squares td { min-width: 1.5rem; text-align: center; font-size: 11px; padding: .3rem .1rem }
+.squares th { padding: .15rem .3rem; font-size: 12px; text-align: center }
+.pair { display: flex; flex-wrap: wrap; gap: 0 2rem }
 .pair > div { min-width: 0; max-width: 100% }
 .dark { color: #fff }
 .wide { overflow-x: auto }
@@ -43,7 +45,7 @@ def lab_page(lab: Lab, by_kind: Sequence[ByParadigm] = (), tables: Sequence[str]
     title = f"{lab.subject.name} on {lab.items.suite.name}"
     parts = [f"<h1>{_text(title)}</h1>", *accuracies(lab)]
     for found in by_kind:
-        parts += pictures(found, (None, *found.paradigms))
+        parts += pictures(found, (None, *found.paradigms), kind_names(lab))
     lines = ("\n".join(map(_text, table.split("\n"))) for table in tables)
     parts += [f"<pre class=wide>{table}</pre>" for table in lines]
     return html_page(title, parts)
@@ -62,7 +64,7 @@ def html_page(title: str, parts: Sequence[str], style: str = "") -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_text(title)}</title>{looks}</head>\n<body>"
+        f'<link rel="icon" href="data:,"><title>{_text(title)}</title>{looks}</head>\n<body>'
         + "\n".join(parts)
         + "</body></html>\n"
     )
@@ -74,9 +76,15 @@ def accuracies(lab: Lab, paradigm: str | None = None, *, conditions: bool = True
     return [_list(summary(lab, lab.result)), f"<div class=wide>{table}</div>"]
 
 
-def pictures(found: ByParadigm, which: Sequence[str | None]) -> list[str]:
+def kind_names(lab: Lab) -> dict[str, str]:
+    """What the kinds of a model are called, such as long-term memory for `l2`."""
+    drawn = (column.kind for column in lab.subject.columns)  # with the prediction among them
+    return {kind.id: kind.name for kind in (*lab.subject.model.kinds, *drawn)}
+
+
+def pictures(found: ByParadigm, which: Sequence[str | None], names: Mapping[str, str]) -> list[str]:
     """Numbers of kinds as squares: of paradigms' words, or, None, of all paradigms at the last."""
-    squares = [_squares(found, paradigm) for paradigm in which]
+    squares = [_squares(found, paradigm, names) for paradigm in which]
     return [f"<h2>{_text(found.name)}</h2>", _list(found.notes), *squares]
 
 
@@ -111,10 +119,13 @@ def _accuracies(lab: Lab, which: str | None, conditions: bool) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
-def _squares(found: ByParadigm, paradigm: str | None) -> str:
+def _squares(found: ByParadigm, paradigm: str | None, kind_names: Mapping[str, str]) -> str:
     names, values = rows_of(found, paradigm)
     title = "At the last word before the critical one" if paradigm is None else paradigm
-    head = "".join(f"<th>{_text(name)}</th>" for name in ("", *found.kinds))
+    head = "<th></th>" + "".join(
+        f'<th title="{_text(kind_names.get(kind, kind))}">{_text(kind)}</th>'
+        for kind in found.kinds
+    )
     rows = []
     for place, (name, row) in enumerate(zip(names, values.tolist(), strict=True)):
         cells = []

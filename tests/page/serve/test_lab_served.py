@@ -23,6 +23,7 @@ def test_a_suite_is_asked_and_drawn(client):
     page = answer.text
     assert "<b>planted0</b>" in page
     assert 'href="/lab?run=formula&amp;suite=agreement"' in page
+    assert '<th title="cell state">c1</th>' in page
     assert page.count("bgcolor=") > 8  # interchange of all kinds, and what is preferred
     assert "style=" not in page  # which the server's own policy would not allow
     place, name = re.findall(r'<a href="([^"]*paradigm=[^"]*)">([^<]*)</a>', page)[0]

@@ -8,7 +8,7 @@ from urllib.parse import quote_plus, urlencode
 from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.printable import printable
-from rnnlens.lab.lab_page import accuracies, html_page, pictures
+from rnnlens.lab.lab_page import accuracies, html_page, kind_names, pictures
 from rnnlens.lab.laboratory import lab
 from rnnlens.lab.suite import built_in
 from rnnlens.reading.subject import Subject
@@ -33,7 +33,7 @@ def served_lab(
     run = next(iter(subjects)) if run is None else run  # its name here may not be the subject's own
     subject = subjects[run]
     head = [
-        "<h1>The laboratory</h1>",
+        f'<h1>The laboratory <a href="/#run={quote_plus(run)}">to the lens</a></h1>',
         _links("model", {name: _at(name, suite, None) for name in subjects}, run),
         _links("suite", {name: _at(run, name, None) for name in known}, suite),
     ]
@@ -43,8 +43,7 @@ def served_lab(
     except RnnlensError as error:
         status, parts = 400, [f"<p role=alert>{escape(printable(str(error)))}</p>"]
     title = f"The laboratory: {run} on {suite[:60]}"
-    back = f'<p><a href="/#run={quote_plus(run)}">to the lens</a></p>'
-    return html_page(title, [*head, *parts, back], STYLE_AT), status
+    return html_page(title, [*head, *parts], STYLE_AT), status
 
 
 def _asked(subject: Subject, run: str, suite: str, paradigm: str | None) -> list[str]:
@@ -65,7 +64,7 @@ def _asked(subject: Subject, run: str, suite: str, paradigm: str | None) -> list
     most = CONTRASTS * (1 if paradigm else len(found.paradigms))
     for ask in (found.preferences, partial(found.interchange, most=most)):
         try:
-            part = pictures(ask(paradigm=paradigm), [paradigm])
+            part = pictures(ask(paradigm=paradigm), [paradigm], kind_names(found))
         except RnnlensError as error:  # such as a suite in which there is nothing to interchange
             part = [f"<p>{escape(printable(str(error)))}</p>"]
         drawn.append(f"<div>{''.join(part)}</div>")

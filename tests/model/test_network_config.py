@@ -4,7 +4,8 @@ import pytest
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cells import CELLS
-from rnnlens.model.network_config import CELL_NAMES, NetworkConfig
+from rnnlens.model.network import Network
+from rnnlens.model.network_config import CELL_NAMES, WRITTEN, NetworkConfig
 
 
 def test_the_help_names_the_cells_that_come_along():
@@ -37,3 +38,9 @@ def test_parts_that_do_not_fit_are_refused(options, told):
 def test_every_cell_has_the_papers_width(cell):
     NetworkConfig(cell).check()
     NetworkConfig(cell, width=96).check()  # of the preset for a CPU
+
+
+@pytest.mark.parametrize(("cell", "written"), [("lstm", "LSTM"), ("deltanet", "DeltaNet")])
+def test_a_network_is_called_as_its_paper_calls_it(cell, written):
+    assert Network(NetworkConfig(cell, width=12), 3).description == f"{written} 12 × 2"
+    assert set(WRITTEN) < set(CELL_NAMES)

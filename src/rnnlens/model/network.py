@@ -18,6 +18,7 @@ from rnnlens.model.cells import CELLS
 from rnnlens.model.directions import at_end, lengths_of, side_by_side, turned, turned_edits
 from rnnlens.model.kinds import EMBEDDING, INPUT, JOINED, Kind, stacked
 from rnnlens.model.lazy import joined, of_each
+from rnnlens.model.network_config import WRITTEN
 from rnnlens.model.network_config import NetworkConfig as NetworkConfig  # noqa: PLC0414
 from rnnlens.model.packed import Packed
 from rnnlens.model.text import TextSide
@@ -99,7 +100,8 @@ class Network(nn.Module, Traceable):
     @property
     def description(self) -> str:
         config = self.config
-        shape = f"{config.cell.upper()} {config.width} × {config.layers}"
+        cell = WRITTEN.get(config.cell, config.cell.upper())
+        shape = f"{cell} {config.width} × {config.layers}"
         return f"{shape}, both ways" if config.bidirectional else shape
 
     def text(self, vocabulary: Vocabulary) -> TextSide:

@@ -8,6 +8,10 @@ from rnnlens.base.flags import Options, option
 # The cells in model/cells, which import torch, from the simplest memories to the largest.
 CELL_NAMES = ("lstm", "gru", "rnn", "mingru", "minlstm", "rglru", "mamba", "mamba2", "gla",
               "deltanet", "rwkv7", "mlstm", "slstm")  # fmt: skip
+# As their papers write them, where that is not in capitals throughout.
+WRITTEN = {"mingru": "minGRU", "minlstm": "minLSTM", "rglru": "RG-LRU", "mamba": "Mamba",
+           "mamba2": "Mamba-2", "deltanet": "DeltaNet", "rwkv7": "RWKV-7", "mlstm": "mLSTM",
+           "slstm": "sLSTM"}  # fmt: skip
 HEADED = ("mamba2", "gla", "deltanet", "rwkv7", "mlstm", "slstm")  # whose values have heads
 KEYED = ("mamba", *HEADED[:-1])  # whose memory is a matrix
 HEADS, KEYS = 6, 12  # where nothing is said: of width 300 a memory has 3,600 numbers

@@ -13,6 +13,8 @@ const SETTLED = 150; // ms a state is selected before it is asked about
 const TYPED = 500; // ms after the last key of a word
 
 const HOW = "The memory as it is here, asked by the question of this word, as if it came next; the probe of what the layer reads tells of the answer. It is no cause of anything.";
+const NUMBERS = "Norm: the length of the memory as one vector. Effective rank: the exponential of the entropy of its singular values, 1 where it holds one pair of key and value. "
+  + "Half-life: words until half of it would be gone, were every word like this one; of each head or unit.";
 
 /** A number with three digits, or that it has no end. @param {number | null} value */
 const short = (value) => (value === null ? "∞" : Number(value.toPrecision(3)).toLocaleString("en"));
@@ -25,7 +27,7 @@ export function numbersOf({ norm, rank, half_life: lives }) {
   const parts = [`norm ${short(Math.hypot(...norm))}`];
   if (rank.length) parts.push(`effective rank ${short(mean(rank))}${rank.length > 1 ? `, a mean over ${rank.length} heads` : ""}`);
   const [low, middle, high] = lives ?? [];
-  const around = low === high ? "" : ` (a tenth of it under ${short(low ?? null)}, a tenth over ${short(high ?? null)})`;
+  const around = low === high ? "" : ` (the median; a tenth have less than ${short(low ?? null)}, a tenth more than ${short(high ?? null)})`;
   if (lives) parts.push(`half-life ${short(middle ?? null)} words${around}`);
   return parts.join("; ");
 }
@@ -45,8 +47,8 @@ export class MemoryView {
     this.question = ""; // that was asked last
     this.timer = this.turn = 0;
     /** @type {MemoryQuestion | null} */ this.asked = null;
-    this.word = html("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", title: HOW, input: () => this.ask(TYPED) });
-    this.numbers = html("p", { class: "soft" });
+    this.word = html("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", placeholder: "a word", title: HOW, input: () => this.ask(TYPED) });
+    this.numbers = html("p", { class: "soft", title: NUMBERS });
     this.told = html("div", { role: "status" });
     this.root = html("section", { class: "memory", "aria-label": "the memory itself" }, this.numbers,
       html("label", { title: HOW }, "asked by ", this.word), this.told);

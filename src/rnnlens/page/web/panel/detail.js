@@ -177,7 +177,7 @@ export function drawSays(grid, { state, column }, { width, measure }) {
   facts.append(...fact("entropy", METRICS.entropy, `${state.entropy.toFixed(1)} bits`));
   if (scale) return [facts];
   const held = state.top.reduce((sum, [, p]) => sum + p, 0), more = thousands(state.top.length);
-  const rest = state.top.length > FIRST ? [html("p", { class: "soft" }, "And then:"), toDom(drawTop(grid, state, width, measure, [FIRST, Infinity]))] : [];
+  const rest = state.top.length > FIRST ? [html("p", { class: "soft" }, "Less probable:"), toDom(drawTop(grid, state, width, measure, [FIRST, Infinity]))] : [];
   return [...rest, ...(grid.several || grid.alone ? [] : [...drawGroups(grid, state, width),
     html("p", { class: "soft" }, `The ${more} labels together: ${percent(held)} of the probability.`)]), facts];
 }

@@ -1,6 +1,6 @@
 // A memory that is a matrix: how large it is and how long it lasts, and what it would answer if a word came next.
 
-import { percent, visible } from "../base/format.js";
+import { labelWords, percent, visible } from "../base/format.js";
 import { readingAt } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
 
@@ -32,9 +32,9 @@ export function numbersOf({ norm, rank, half_life: lives }) {
   return parts.join("; ");
 }
 
-/** What a memory answers, and how sure that is. @param {NonNullable<MemoryTold["asked"]>} asked @returns {Node[]} */
-export function answerOf({ word, read, labels, seen, agree, contexts }) {
-  const told = labels.flatMap(([name, p], k) => [k ? ", " : "", html("b", {}, bdi(visible(name))), ` ${percent(p)}`]);
+/** What a memory answers, and how sure that is. @param {NonNullable<MemoryTold["asked"]>} asked @param {Pick<Held, "placeholders">} grid @returns {Node[]} */
+function answerOf({ word, read, labels, seen, agree, contexts }, grid) {
+  const told = labels.flatMap(([name, p], k) => [k ? ", " : "", html("b", {}, bdi(labelWords(name, grid))), ` ${percent(p)}`]);
   const sure = contexts ? `From ${agree} of ${contexts} other places of the text the same label comes first.` : "There is no other place of the text to ask from.";
   return [html("p", {}, "answers ", ...told),
     html("p", { class: "soft" }, `By the probe of ${read}. ${sure}${seen === null ? "" : ` “${visible(word)}” came ${seen.toLocaleString("en")} times in training.`}`)];
@@ -46,6 +46,7 @@ export class MemoryView {
     this.read = read;
     this.question = ""; // that was asked last
     this.timer = this.turn = 0;
+    /** @type {Pick<Held, "placeholders">} */ this.grid = { placeholders: new Map() };
     /** @type {MemoryQuestion | null} */ this.asked = null;
     this.word = html("input", { type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", placeholder: "a word", title: HOW, input: () => this.ask(TYPED) });
     this.numbers = html("p", { class: "soft", title: NUMBERS });
@@ -57,6 +58,7 @@ export class MemoryView {
   /** Tell of a state, where it is such a memory; null: of none. @param {Held} grid @param {Subject | null} subject */
   show(grid, subject) {
     const { run, text, row } = subject ? readingAt(grid, subject.place.row) : { run: "", text: "", row: null };
+    this.grid = grid;
     const edits = grid.lines.length ? [] : grid.edits;
     this.asked = subject && subject.column.letter === MATRIX ? { run, text, semantic: grid.semantic, edits, column: subject.column.id, row: row ?? 0 } : null;
     this.root.hidden = !this.asked;
@@ -79,7 +81,7 @@ export class MemoryView {
       const told = await this.read("api/memory", asked, new AbortController().signal);
       if (turn !== this.turn) return;
       this.numbers.textContent = numbersOf(told);
-      this.told.replaceChildren(...(told.asked ? answerOf(told.asked) : []));
+      this.told.replaceChildren(...(told.asked ? answerOf(told.asked, this.grid) : []));
     } catch (error) {
       if (turn === this.turn) this.told.replaceChildren(html("p", { class: "wrong" }, error instanceof Error ? error.message : String(error)));
     }

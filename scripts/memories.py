@@ -231,6 +231,11 @@ def _note(path: Path, seconds: float) -> None:
     write_text(path, f"{before + seconds:.1f}")
 
 
+def _after_the_first(states: Mapping[str, Tensor], kind: str) -> Tensor:
+    """A kind's states of a single text from its second word on."""
+    return states[kind][1:, 0]
+
+
 @torch.no_grad()
 def of_states(network: Network, texts: Sequence[Sequence[int]]) -> dict[str, dict[str, float]]:
     """Of every memory, which share of it a word takes by decay, which by erasing, and which share
@@ -242,11 +247,16 @@ def of_states(network: Network, texts: Sequence[Sequence[int]]) -> dict[str, dic
         for kind in network.kinds:
             if (memory := kind.memory) is None or len(ids) < 2:
                 continue
-            whole, kept = states[kind.id][:, 0], states[memory.kept][1:, 0]
-            erased = states[memory.erased][1:, 0] if memory.erased else torch.zeros_like(kept)
-            sizes = whole.norm(dim=-1).clamp_min(1e-9)
+            whole = states[kind.id][:, 0]
+            before, sizes = whole[:-1], whole.norm(dim=-1).clamp_min(1e-9)
+            erased = states[memory.erased][1:, 0] if memory.erased else torch.zeros_like(before)
+            # The decay itself: of a memory that is scaled by its largest exponent, what is kept
+            # has another scale than what was there before.
+            decay = network.decay(kind, partial(_after_the_first, states))
+            assert decay is not None  # it is a memory
+            stays = decay.repeat_interleave(before.shape[-1] // decay.shape[-1], -1) * before
             shares = {
-                "decayed": 1 - (kept + erased).norm(dim=-1) / sizes[:-1],
+                "decayed": 1 - stays.norm(dim=-1) / sizes[:-1],
                 "erased": erased.norm(dim=-1) / sizes[:-1],
                 "written": states[memory.write][1:, 0].norm(dim=-1) / sizes[1:],
             }

@@ -5,7 +5,11 @@ import random
 from itertools import permutations
 
 import pytest
+import torch
 from scripts import memories
+
+from rnnlens.model.network import Network
+from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED, NetworkConfig
 
 TINY = ["--device", "cpu", "--options", '{"width": 6, "epochs": 1}', "--fit", '{"epochs": 1}']
 
@@ -34,6 +38,28 @@ def test_products_are_those_of_permutations():
         assert by in permutations(range(3))
         state = tuple(state[k] for k in by)
         assert right == "p" + "".join(map(str, state))
+
+
+@pytest.mark.parametrize("name", CELL_NAMES)
+def test_what_decays_is_what_the_decay_takes(name):
+    parts = {"heads": 2} if name in HEADED else {}
+    parts |= {"keys": 3} if name in KEYED else {}
+    network = Network(NetworkConfig(name, width=6, layers=1, **parts), 9).initialise(0)
+    for weight in network.requires_grad_(False).parameters():
+        weight.mul_(3)  # so that the largest exponents change
+    told = memories.of_states(network, [[1, 2, 3, 4, 5]])
+    states = network.trace(torch.tensor([[1], [2], [3], [4], [5]])).states
+    for kind in network.kinds:
+        if kind.memory:
+            before = states[kind.id][:-1, 0]
+            if "m1" in states:  # by which a memory is scaled, in heads or units
+                forget = states["f1"][1:, 0].exp()
+                stays = before.unflatten(-1, (forget.shape[-1], -1)) * forget[..., None]
+            else:
+                stays = states[kind.memory.kept][1:, 0]
+                stays = stays + (states[kind.memory.erased][1:, 0] if kind.memory.erased else 0)
+            shares = 1 - stays.flatten(1).norm(dim=-1) / before.norm(dim=-1)
+            assert told[kind.id]["decayed"] == pytest.approx(float(shares.mean()), abs=1e-5)
 
 
 def test_a_recalled_value_is_the_one_of_its_key():

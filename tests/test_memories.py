@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -44,7 +45,8 @@ def test_products_are_those_of_permutations():
 def test_what_decays_is_what_the_decay_takes(name):
     parts = {"heads": 2} if name in HEADED else {}
     parts |= {"keys": 3} if name in KEYED else {}
-    network = Network(NetworkConfig(name, width=6, layers=1, **parts), 9).initialise(0)
+    config = replace(NetworkConfig(name, width=6, layers=1), **parts)
+    network = Network(config, 9).initialise(0)
     for weight in network.requires_grad_(False).parameters():
         weight.mul_(3)  # so that the largest exponents change
     told = memories.of_states(network, [[1, 2, 3, 4, 5]])

@@ -21,6 +21,7 @@ ODD: list[Any] = [
     "a" * 50_000, "\0", "\x1b[31m", "é", [], [[]], {}, {"a": 1}, ["a", "a"], [1] * 3000, "UNK", "y",
     "../x", "os:abort", "1e999",
 ]  # fmt: skip
+MOST = 5_000_000  # characters that copies of a list may have
 FOREIGN = "float8_e4m3fn float8_e5m2 bfloat16 float16 complex64 uint16 bool int8".split()
 RAW = ['"\\ud800"', "NaN", "1e999", "9" * 5000, "[" * 3000 + "]" * 3000, "{", "-", "Infinity"]
 
@@ -76,7 +77,8 @@ def spoil_value(value: Any, chance: random.Random) -> None:
     elif how == 1 and isinstance(within, dict):
         within[str(chance.choice(ODD))[:20]] = within[key]
     elif how == 2 and isinstance(within[key], list):
-        within[key] = within[key] * chance.choice([2, 1000])
+        times = chance.choice([2, 1000])
+        within[key] = within[key] * min(times, max(2, MOST // len(str(within[key]))))
     elif how == 3 and isinstance(within[key], int | float):
         within[key] = within[key] * chance.choice([-1, 2, 1e30]) + chance.choice([0, 1])
     elif how == 4 and isinstance(within[key], dict):

@@ -5,7 +5,7 @@ import random
 import time
 
 import pytest
-from tests.fuzz import harness
+from tests.fuzz import harness, mutations
 from tests.fuzz.checkpoints import Checkpoints
 from tests.fuzz.corpora import Corpora
 from tests.fuzz.indexes import Indexes
@@ -79,3 +79,10 @@ def test_a_slice_of_mutated_published_files_says_so_or_is_right(tmp_path, browse
         assert outcome in ("refused", "same"), f"case {number}: {outcome} {detail}"
         outcomes.append(outcome)
     assert "refused" in outcomes
+
+
+def test_copies_of_a_list_stay_small():
+    for seed in range(60):
+        value = [["a" * 50_000]]
+        mutations.spoil_value(value, random.Random(seed))
+        assert len(str(value)) < 2 * mutations.MOST

@@ -23,7 +23,7 @@ th:first-child { text-align: left; font-weight: normal }
 thead th { border-bottom: 1px solid #9a9aa3; font-weight: 600 }
 .condition th { padding-left: 1.6rem; color: #55555f }
 .squares td { min-width: 1.5rem; text-align: center; font-size: 11px; padding: .3rem .1rem }
-.squares th { padding: .15rem .3rem; font-size: 12px; text-align: center }
+.squares th { padding: .15rem .3rem; font-size: 12px } .squares thead th { text-align: center }
 .pair { display: flex; flex-wrap: wrap; gap: 0 2rem }
 .pair > div { min-width: 0; max-width: 100% }
 .dark { color: #fff }

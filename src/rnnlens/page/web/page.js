@@ -66,6 +66,7 @@ export class Page {
       onProblem: (error) => this.say("pins", error === null ? "" : `pins could not be compared: ${reason(error)}`),
       strip: place.strip, unfolds: start?.hosted ?? false,
       ...(can("api/follow") ? { read: source.ask } : {}),
+      ...(can("api/memory") ? { memory: source.ask } : {}),
       ...(can("api/similar") ? { similar: this.similar() } : {}),
       unigram: (grid) => this.unigram(grid),
       ...(start ? {} : { accuracy: () => this.change({ page: "accuracy" }) }),

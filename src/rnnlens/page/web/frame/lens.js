@@ -21,7 +21,7 @@ import { WhatIf } from "./whatif.js";
  * `lookUp` gives null for a state that there is not; its pin is dropped. `onProblem` is given what
  * went wrong with comparing pins, or null once nothing does. `strip` is where the marks are explained and labels are
  * chosen to be followed; `read` answers for these and for turns, where there is somebody who can; `onText` takes another
- * text or run, where there is somebody to read it; `similar` knows states of a corpus; `unigram` the perplexity of
+ * text or run, where there is somebody to read it; `memory` answers what a memory holds; `similar` knows states of a corpus; `unigram` the perplexity of
  * guessing by frequency alone, where that is known; `accuracy` turns to the page that compares all parts; `unfolds`: the first state that is selected unfolds the panel.
  * `onView` is told of changes; `quiet`: nobody made it.
  * @typedef {{onView: (change: Partial<View>, quiet: boolean) => void,
@@ -29,7 +29,7 @@ import { WhatIf } from "./whatif.js";
  *   lookUp: (pin: Pin) => Promise<Kept | null>,
  *   onProblem?: (error: unknown) => void, strip?: HTMLElement, unfolds?: boolean,
  *   onText?: (change: Partial<View>) => void,
- *   read?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader, unigram?: (grid: Held) => number | null, accuracy?: () => void, onUnread?: (error: unknown) => void}} LensCallbacks
+ *   read?: import("../net/readings.js").Reader, memory?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader, unigram?: (grid: Held) => number | null, accuracy?: () => void, onUnread?: (error: unknown) => void}} LensCallbacks
  */
 
 const SETTLED = 70; // ms a state is selected before its divergence is asked for
@@ -58,9 +58,9 @@ export class Lens {
       onSelect: (at) => this.select(at),
       ...(callbacks.read ? { onRange: () => this.overlay.moved() } : {}),
     });
-    const { read, similar } = callbacks, set = (/** @type {Partial<View>} */ change) => this.set(change);
+    const { read, memory, similar } = callbacks, set = (/** @type {Partial<View>} */ change) => this.set(change);
     this.panel = new Panel(this.gridView, { act: (act) => this.act(act), set: (change) => this.change(change), before: (pin) => callbacks.lookUp(pin),
-      unigram: callbacks.unigram ?? (() => null), ...(read ? { read } : {}), ...(similar ? { similar } : {}) });
+      unigram: callbacks.unigram ?? (() => null), ...(read ? { read } : {}), ...(memory ? { memory } : {}), ...(similar ? { similar } : {}) });
     root.append(this.panel.root);
     this.sheet = new Sheet(this.panel.root, root, this.gridView, { set: (change) => this.change(change) });
     this.card = new HoverCard(place, this.gridView);

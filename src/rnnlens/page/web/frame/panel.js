@@ -17,7 +17,7 @@ import { WrittenBy } from "./writtenby.js";
  * Who does what is asked for here: `act` with the selected state, `set` what is shown; `before` gives what a state was
  * without edits, where somebody knows, `unigram` the perplexity of guessing by frequency.
  * @typedef {{act: (act: Act) => void, set: (change: Partial<View>) => void, before: (pin: Pin) => Promise<Kept | null>,
- *   unigram: (grid: Held) => number | null, read?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader}} PanelCallbacks
+ *   unigram: (grid: Held) => number | null, read?: import("../net/readings.js").Reader, memory?: import("../net/readings.js").Reader, similar?: import("./likeness.js").SimilarReader}} PanelCallbacks
  */
 
 const ACTS = /** @type {[Act, string, string][]} */ ([["change", "Change", "e"], ["explain", "Explain", "w"], ["alike", "Find alike", "a"], ["follow", "Follow", "f"], ["pin", "Pin", "p"]]);
@@ -30,7 +30,7 @@ export class Panel {
   constructor(gridView, callbacks) {
     this.gridView = gridView;
     this.callbacks = callbacks;
-    const { read, similar, set } = callbacks, uid = gridView.uid;
+    const { read, memory, similar, set } = callbacks, uid = gridView.uid;
     this.wide = 0; // kept, so that drawing does not lay the page out twice
     this.drawn = ""; // the hint that is shown
     /** @type {{key: string, kept: Kept | null | undefined}} */ this.before = { key: "", kept: null };
@@ -44,7 +44,7 @@ export class Panel {
     this.top = html("div", { class: "subject" }, this.heading, this.equation, html("div", { class: "acts", role: "group", "aria-label": "what to do with it" }, ...this.acts.values()));
     this.said = html("div", { class: "saying" });
     this.written = read ? new WrittenBy(gridView, read, set) : null;
-    this.memory = read ? new MemoryView(read) : null;
+    this.memory = memory ? new MemoryView(memory) : null;
     this.likeness = similar ? new Likeness(similar, set) : null;
     this.tabs = new Map(TABS.filter(([tab]) => tab === "says" || tab === "changed" || (tab === "alike" ? similar : read)).map(([tab, name]) => [tab,
       html("button", { type: "button", role: "tab", id: `${uid}-tab-${tab}`, "aria-controls": `${uid}-tab`, click: () => set({ tab }) }, name)]));

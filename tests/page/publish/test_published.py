@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from tests.fixtures import formula_run
 from tests.sampling import sampled
 from tests.screen import Screen
 
@@ -152,13 +151,6 @@ def test_it_needs_neither_a_worker_nor_webassembly(files, open_file):
     screen.write(OTHER, 10)
     drawn.drawn(10)
     assert_alike(screen.states(), drawn.states())
-
-
-def test_nothing_is_shown_of_a_memory_that_only_a_server_answers(open_file, tmp_path):
-    lens = rnnlens.load(formula_run(tmp_path / "gla", "gla", heads=2, keys=3))
-    screen = open_file(lens.publish(tmp_path / "gla.html", text=FIRST), "#at=S1:2&kinds=all")
-    expect(screen.find(".panel h2")).to_contain_text("Memory 1")
-    expect(screen.find(".panel .memory")).to_have_count(0)
 
 
 def test_it_works_in_a_frame_that_may_do_nothing_but_run_scripts(files, open_file, tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -43,9 +42,8 @@ def test_products_are_those_of_permutations():
 
 @pytest.mark.parametrize("name", CELL_NAMES)
 def test_what_decays_is_what_the_decay_takes(name):
-    parts = {"heads": 2} if name in HEADED else {}
-    parts |= {"keys": 3} if name in KEYED else {}
-    config = replace(NetworkConfig(name, width=6, layers=1), **parts)
+    heads, keys = 2 * (name in HEADED), 3 * (name in KEYED)
+    config = NetworkConfig(name, width=6, layers=1, heads=heads, keys=keys)
     network = Network(config, 9).initialise(0)
     for weight in network.requires_grad_(False).parameters():
         weight.mul_(3)  # so that the largest exponents change

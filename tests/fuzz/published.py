@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,7 +186,13 @@ class Published:
                 text = path.read_text("utf-8", "surrogateescape")
                 try:
                     text = self._mutated(text, chance)
-                except (ValueError, IndexError):  # a mutation before has left no such part
+                except (
+                    ValueError,
+                    IndexError,
+                    OSError,
+                    EOFError,
+                    zlib.error,
+                ):  # no such part is left
                     continue
                 path.write_text(text, "utf-8", "surrogateescape")
         page = self.page()

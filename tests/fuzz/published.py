@@ -186,14 +186,8 @@ class Published:
                 text = path.read_text("utf-8", "surrogateescape")
                 try:
                     text = self._mutated(text, chance)
-                except (
-                    ValueError,
-                    IndexError,
-                    OSError,
-                    EOFError,
-                    zlib.error,
-                ):  # no such part is left
-                    continue
+                except (ValueError, IndexError, OSError, EOFError, zlib.error):
+                    continue  # a mutation before has left no such part
                 path.write_text(text, "utf-8", "surrogateescape")
         page = self.page()
         try:

@@ -13,7 +13,7 @@ const SETTLED = 150; // ms a state is selected before it is asked about
 const TYPED = 500; // ms after the last key of a word
 
 const HOW = "The memory as it is here, asked by the question of this word, as if it came next; the probe of what the layer reads tells of the answer. It is no cause of anything.";
-const NUMBERS = "Norm: the length of the memory as one vector. Effective rank: the exponential of the entropy of its singular values, 1 where it holds one pair of key and value. "
+const NUMBERS = "Norm: the length of the memory as one vector. Effective rank: how many directions it has in effect, by its singular values; 1 where it holds one pair of key and value. "
   + "Half-life: words until half of it would be gone, were every word like this one; of each head or unit.";
 
 /** A number with three digits, or that it has no end. @param {number | null} value */

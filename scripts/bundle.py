@@ -102,9 +102,9 @@ def build(args: argparse.Namespace, recipe: Recipe, to: Path) -> None:
 
 
 def shorten(path: Path) -> None:
-    """Keep nine digits of what was measured: a fifth of a large file is digits beyond these."""
+    """Keep eleven digits of what was measured: a seventh of a large file is digits beyond these."""
     measured = json.loads(
-        path.read_bytes(), parse_float=lambda number: float(f"{float(number):.9g}")
+        path.read_bytes(), parse_float=lambda number: float(f"{float(number):.11g}")
     )
     measured.pop("checksum", None)
     write_json(path, measured)

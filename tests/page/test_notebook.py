@@ -187,7 +187,7 @@ def test_what_is_no_question_is_answered_too(formula):
 
 def test_the_module_stands_alone():
     module = notebook.module()
-    assert module.count("\nexport default ") == 1
+    assert module.count("export default ") == 1
     assert not re.search(r"^\s*import\b", module, flags=re.MULTILINE)
     assert set(re.findall(r"\w+://[^\s\"'`)]+", module)) == {"http://www.w3.org/2000/svg"}
     assert "@media (max-width" not in notebook.style(), "the window is not the widget"

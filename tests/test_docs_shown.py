@@ -26,7 +26,9 @@ PAGES = [
     for path in sorted(DOCS.glob("*.md"))
     if path.name not in ELSEWHERE and blocks(path.read_text(encoding="utf-8"), *RUN)
 ]
-LONG = ("compare.md", "corpus.md", "corpus-search.md", "laboratory.md", "own-model.md")
+LONG = (
+    "compare.md", "corpus.md", "corpus-search.md", "laboratory.md", "own-model.md", "tasks.md",
+)  # fmt: skip
 SHORT = [path for path in PAGES if path.name not in LONG]
 CORPUS = (DOCS / "corpus.md").read_text(encoding="utf-8")
 TASKS = (DOCS / "tasks.md").read_text(encoding="utf-8")

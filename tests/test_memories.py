@@ -77,7 +77,7 @@ def test_parity_is_of_the_ones_so_far():
         assert right == ("odd" if ones % 2 else "even")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_it_goes_on_where_it_ended_and_writes_a_table(tmp_path, capsys):
     words = [
         str(tmp_path),

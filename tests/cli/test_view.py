@@ -41,7 +41,7 @@ def asked(address, path, body=None):
         return json.load(answer)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_several_runs_are_served_in_colours_of_ones_own_until_interrupted(trained_run, tmp_path):
     mine = tmp_path / "mine.json"
     mine.write_text('{"colours": {"ANIMAL": "#123456"}, "groups": {"dog": "ANIMAL"}}')

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.sampling import sampled
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lab.by_kind import by_paradigm
@@ -60,7 +61,7 @@ def by_hand(lens, one, kind, step):
     return np.mean(moved), d[0] - d[1]
 
 
-@pytest.mark.parametrize("name", ["lstm", "gru", "rnn"])
+@pytest.mark.parametrize("name", sampled(["lstm", "gru", "rnn"], "lstm"))
 def test_what_moves_is_that_of_whole_traces(formula, formulas, suite, name):
     lens = lens_of(name, formula, formulas)
     lab = lens.lab(suite)

@@ -157,6 +157,7 @@ def choose(page: Page, *names: str) -> None:
         page.get_by_role("menuitem", name=name, exact=True).click()
 
 
+@pytest.mark.release
 def test_alive_in_jupyterlab(opened, home, cells, probed_run):
     write(home / "work" / "live.ipynb", *cells)
     page = opened("live.ipynb")

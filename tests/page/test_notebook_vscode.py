@@ -82,7 +82,6 @@ def page(kernel: BlockingKernelClient, browser: Browser) -> Iterator[Page]:
     assert problems == []
 
 
-@pytest.mark.release
 def test_alive_in_the_manager_of_vs_code(page, kernel, probed_run):
     kernel.execute(f"import rnnlens\nlens = rnnlens.load({str(probed_run)!r})\nlens({TEXT!r})")
     kernel.execute("lens")

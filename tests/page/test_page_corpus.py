@@ -49,6 +49,7 @@ def test_a_walk_through_the_corpus(look, lens):
     expect(screen.find(".hits")).to_be_visible()
 
 
+@pytest.mark.release
 def test_pictures_lead_to_their_sentences_and_are_saved(look, lens):
     screen = look("#page=corpus&find=count+by+tag")
     page, total = screen.page, screen.find(".sum b")
@@ -117,6 +118,7 @@ def test_an_older_answer_does_not_come_over_a_newer_one(look, lens):
     expect(screen.find(".sum b")).to_have_text(newer)
 
 
+@pytest.mark.release
 def test_states_alike_are_listed_and_opened(look, lens):
     screen = look()
     screen.page.goto(f"{screen.address}#text={TEXT.replace(' ', '+')}&at=l2:3")

@@ -54,6 +54,7 @@ def test_a_clicked_label_is_followed_through_every_state(look, grid):
     assert "follow" not in screen.page.url
 
 
+@pytest.mark.release
 def test_a_set_is_typed_against_a_set(look, grid):
     screen = look(VIEW)
     screen.drawn(6)
@@ -99,6 +100,7 @@ def test_compact_states_are_shaded_by_it(look):
     assert screen.find(".number").count() == 0
 
 
+@pytest.mark.release
 def test_what_is_half_typed_keeps_the_grid_and_is_completed(look, grid):
     screen = look(VIEW, quiet=False)
     screen.drawn(6)

@@ -47,6 +47,7 @@ def test_a_link_reproduces_the_whole_view(look):
     assert settle(other) == screen.page.url
 
 
+@pytest.mark.release
 def test_a_link_to_a_state_brings_it_into_view(look):
     screen = look(f"#text={'+'.join(['dog'] * 300)}&at=c2:250&kinds=all")
     ring = screen.find(".ring.focus")

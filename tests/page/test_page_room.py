@@ -173,6 +173,7 @@ def check_sheet(screen):
         page.wait_for_function(f"history.state.step === {step}")  # and it is the page still
 
 
+@pytest.mark.release
 @pytest.mark.parametrize(("width", "height"), sampled([(720, 450), (640, 360)], (640, 360)))
 def test_at_twice_the_size_three_rows_stay_in_sight(look, width, height):
     viewport = {"width": width, "height": height}

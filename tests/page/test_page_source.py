@@ -48,7 +48,7 @@ def test_a_target_stands_below_its_source(look, server, run):
         assert "attended to" in screen.find(".panel").inner_text()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_one_of_several_heads_is_chosen(look, server, tmp_path):
     torch.manual_seed(0)
     with warnings.catch_warnings(action="ignore", category=RnnlensWarning):  # untrained

@@ -43,6 +43,7 @@ def test_whoever_comes_with_something_in_mind_is_not_shown_round(visit):
     expect(forgetful.find(".tour")).to_have_count(0)
 
 
+@pytest.mark.release
 def test_each_step_goes_on_once_it_is_done(visit):
     screen = visit()
     page = screen.page

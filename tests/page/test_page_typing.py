@@ -242,6 +242,7 @@ def opacity(screen):
     return float(screen.find(".gridplace").evaluate("one => getComputedStyle(one).opacity"))
 
 
+@pytest.mark.release
 def test_a_grid_of_another_text_than_the_fields_is_faded_and_says_so(look):
     screen = look("#text=the+old+dog", quiet=False)  # browsers log every refusal
     screen.drawn(3)

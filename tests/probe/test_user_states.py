@@ -68,7 +68,7 @@ def source(
     return dataset.stream("train", semantic, 7, (*dataset.kinds, *more))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @given(
     st.integers(0, 10**6), st.integers(1, 3), st.sampled_from(["packed", "first", "time"]),
     st.sampled_from(sorted(SHIFTS)),

@@ -125,6 +125,7 @@ def test_scrolling_and_clicks_set_the_lens_and_undo_leads_back(open_story):
     assert "story-" not in page.url
 
 
+@pytest.mark.release
 def test_a_link_into_a_story_opens_there(open_story):
     screen = open_story("#text=she+said+the+dogs+see")
     screen.drawn(5)

@@ -260,3 +260,9 @@ def test_readable_json_is_the_grid_with_a_row_to_a_line():
     assert text.splitlines()[-5:] == [' "rows": [', "  [1],", "  [2]", " ]", "}"]
     assert text.endswith("}\n")
     assert '"é"' in text
+
+
+def test_lines_are_joined_only_where_no_statement_can_end():
+    script = "const a = {\n  b: 1,\n};\nlet c = a\n(d)\nlet e = `x {\n}`\nf([\n1\n])\n"
+    joined = "const a={b:1,};let c=a\n(d)\nlet e=`x {\n}`\nf([1])\n"
+    assert bundle.compact(script) == joined

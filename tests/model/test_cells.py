@@ -217,8 +217,8 @@ def test_the_page_has_the_equations_of_the_cells_that_say_so():
     engine = Path(rnnlens.__file__).parent / "page" / "web" / "engine"
     source = (engine / "cells.js").read_text(encoding="utf-8")
     names = re.findall(r"(\w+)(?::|,| })", source.partition("export const CELLS = {")[2])
-    blocks = (engine / "blocks.js").read_text(encoding="utf-8")
-    blocks = blocks.partition("export const BLOCKS = {")[2]
+    blocks = (engine / "recurrences.js").read_text(encoding="utf-8")
+    blocks = blocks.partition("export const RECURRENCES = {")[2]
     names += re.findall(r"^  (\w+): {$", blocks, re.MULTILINE)
     declared = {cell.name for cell in (*CELLS.values(), *TORCHS.values()) if cell.in_browser}
     assert set(names) - {"elman", "rectified"} == declared

@@ -1,18 +1,30 @@
 """Small lenses whose states are asked for other things than one of the model's labels."""
 
 from dataclasses import replace
+from pathlib import Path
 
-from tests.fixtures import formula_probes
+from tests.fixtures import formula_probes, formula_run
 
 from rnnlens.labels.sets import LabelSet
 from rnnlens.lens.lens import Lens
+from rnnlens.lens.open import opened
 from rnnlens.model.network import Network
+from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.session import Session
 from rnnlens.reading.subject import Subject
+from rnnlens.run.folder import Run
 
 TAGS = LabelSet(("noun", "verb", "other"))
+LINEAR = CELL_NAMES[CELL_NAMES.index("mingru") :]  # recurrences with a linear memory
 TOPICS = LabelSet(("sport", "news", "art", "law"), several=True)
+
+
+def of_linear(folder: Path, cell: str, semantics: str = "output input output+1") -> Lens:
+    """A lens of a recurrence with a linear memory, each number by formula."""
+    parts = {"heads": 2} if cell in HEADED else {}
+    parts |= {"keys": 3} if cell in KEYED else {}
+    return opened(Run(formula_run(folder / cell, cell, semantics=semantics, **parts)))
 
 
 def of_sets(lens: Lens) -> Lens:

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 import torch
 from tests.asks import grid_json
-from tests.fixtures import formula_run
 from tests.letters import WORDS, Classifier, LanguageModel, Turning, batches
 from tests.page.publish.asking import apart
 from tests.page.publish.engine import answered
-from tests.page.publish.lenses import of_others, of_sets
+from tests.page.publish.lenses import LINEAR, of_linear, of_others, of_sets
 from torch import nn
 
 import rnnlens
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
+from rnnlens.model.cells.rwkv import RWKV7
 from rnnlens.page.publish.pack import packed
 from rnnlens.page.publish.precisions import Precision
-from rnnlens.run.folder import Run, run_at
+from rnnlens.run.folder import run_at
 from rnnlens.waves import series
 
 TEXTS = ("the dog sees zebra <b> 12 the the", "")
@@ -68,22 +68,28 @@ def test_grids_are_those_of_python(formula, formulas):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "mingru",
-        "gla",
-        *(pytest.param(one, marks=pytest.mark.release) for one in ("minlstm", "deltanet")),
-    ],
-)
-def test_grids_of_linear_memories_are_those_of_python(cell, tmp_path):
-    parts: dict[str, Any] = {} if cell.startswith("min") else {"heads": 2, "keys": 3}
-    lens = opened(Run(formula_run(tmp_path / cell, cell, **parts)))
+def test_grids_of_linear_memories_are_those_of_python(tmp_path):
+    """The engine's equations of the ten recurrences, each with edits of what it alone has."""
+    lenses = [of_linear(tmp_path, cell, "output") for cell in LINEAR]
+    asked = every_grid(lenses, TEXTS[:1])
+    for k, lens in enumerate(lenses):
+        memories = [kind for kind in lens.subject.model.kinds if kind.memory]
+        edits = [f"{kind.id}@2*0.5" for kind in memories]
+        edits += [f"{kind.memory.decay}@3=0.25" for kind in memories[-1:] if kind.memory]
+        asked.append((k, "api/grid", {"text": "the dog sees a bird", "edits": edits}))
+    assert wrong(lenses, asked) == []
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("cell", LINEAR)
+def test_more_grids_of_linear_memories_are_those_of_python(cell, tmp_path):
+    lens = of_linear(tmp_path, cell)
     assert wrong([lens], every_grid([lens], TEXTS)) == []
 
 
-def test_a_cell_that_the_page_has_no_equations_of_is_refused_in_one_line(tmp_path):
-    lens = opened(Run(formula_run(tmp_path / "run", "rwkv7", heads=2, keys=3)))
+def test_a_cell_that_the_page_has_no_equations_of_is_refused_in_one_line(tmp_path, monkeypatch):
+    lens = of_linear(tmp_path, "rwkv7", "output")
+    monkeypatch.setattr(RWKV7, "in_browser", False)
     with pytest.raises(RnnlensError, match="the page has no equations of the cell 'rwkv7'"):
         packed(lens.subject, lens.semantics, "fp16")
 

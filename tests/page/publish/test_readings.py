@@ -15,7 +15,7 @@ from tests.letters import WORDS as LETTERS
 from tests.letters import Classifier, batches
 from tests.page.publish.asking import Chance, apart, asked_python
 from tests.page.publish.engine import answered
-from tests.page.publish.lenses import of_others, of_sets
+from tests.page.publish.lenses import LINEAR, of_linear, of_others, of_sets
 
 import rnnlens
 from rnnlens.lens.lens import Lens
@@ -36,19 +36,17 @@ def exact(monkeypatch):
 @pytest.fixture
 def lenses(tmp_path):
     """One of each sort."""
-    parts: dict[str, Any] = {"heads": 2, "keys": 3}
-    sorts = [("lstm", "shared", {}), ("gru", "linear", {}), ("rnn", "shared", {}),
-             ("minlstm", "shared", {}), ("deltanet", "shared", parts)]  # fmt: skip
+    sorts = [("lstm", "shared"), ("gru", "linear"), ("rnn", "shared")]
     formulas = {
-        cell: opened(Run(formula_run(tmp_path / cell, cell, family, **more)))
-        for cell, family, more in sorts
+        cell: opened(Run(formula_run(tmp_path / cell, cell, family))) for cell, family in sorts
     }
+    linear = [of_linear(tmp_path, cell) for cell in ("minlstm", "deltanet")]
     bundled = [opened(run_at(name)) for name in ("english-tags", "brackets", "waves")]
     pairs = [(words, words[:, 0] % 2) for words, _ in batches(count=4, size=6)]
     with torch.random.fork_rng():
         whole = rnnlens.fit(Classifier(labels=2), pairs, ["even", "odd"], inputs=LETTERS, epochs=1)
     others = [of_sets(formulas["gru"]), of_others(formulas["lstm"]), whole]
-    return [*formulas.values(), *others, *bundled]
+    return [*formulas.values(), *linear, *others, *bundled]
 
 
 def asked_engine(lenses: Sequence[Lens], asked: Sequence[tuple[int, str, Any]], wasm: bool) -> Any:
@@ -56,6 +54,15 @@ def asked_engine(lenses: Sequence[Lens], asked: Sequence[tuple[int, str, Any]], 
     packs = [packed(lens.subject, lens.semantics, "fp16") for lens in lenses]
     sent = [{"manifest": p.manifest, "blob": base64.b64encode(p.blob).decode()} for p in packs]
     return answered("grids.mjs", {"lenses": sent, "ways": [wasm], "questions": asked})
+
+
+def wrong(lenses: Sequence[Lens], asked: Sequence[tuple[int, str, Any]], answers: Any) -> Any:
+    """What the engine has answered otherwise than Python."""
+    return [
+        (lenses[k].name, path, question, where)
+        for (k, path, question), answer in zip(asked, answers, strict=True)
+        if (where := apart(answer, asked_python(lenses[k], path, question)))
+    ]
 
 
 @pytest.mark.slow
@@ -66,16 +73,40 @@ def test_readings_are_those_of_python(lenses):
         chance = Chance(lens, seed=k)
         asked += [(k, *chance.question()) for _ in range(QUESTIONS)]
     answers = asked_engine(lenses, asked, wasm=True)
-    wrong = [
-        (lenses[k].name, path, question, where)
-        for (k, path, question), answer in zip(asked, answers, strict=True)
-        if (where := apart(answer, asked_python(lenses[k], path, question)))
-    ]
-    assert wrong == []
+    assert wrong(lenses, asked, answers) == []
     every = ("grid", "divergence", "follow", "turns", "written", "continue")
     outcomes = {(path, *answer) for (_, path, _), answer in zip(asked, answers, strict=True)}
     both = {(f"api/{name}", way) for name in every for way in ("gives", "refuses")}
     assert outcomes == {*both, ("api/labels", "gives")}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("exact")
+def test_who_wrote_memories_and_outputs_of_ten_recurrences(tmp_path):
+    """Of every memory, of what was kept of it and of every output: stored, and by a path."""
+    lenses = [of_linear(tmp_path, cell, "output") for cell in LINEAR]
+    asked: list[tuple[int, str, Any]] = []
+    for k, lens in enumerate(lenses):
+        kinds = [kind for kind in lens.subject.model.kinds if kind.layer == 2]
+        told = [one for kind in kinds if kind.memory for one in (kind.memory.kept, kind.id)]
+        for column in (*told, "h2", "a2"):
+            there = {"text": "the dog sees a bird .", "column": column, "row": 5}
+            asked.append((k, "api/written", {**there, "stand_in": "unknown"}))
+    answers = asked_engine(lenses, asked, wasm=True)
+    assert wrong(lenses, asked, answers) == []
+    for (_, _, question), answer in zip(asked, answers, strict=True):
+        given, told = answer["gives"], question["column"] != "a2"
+        assert (given["stored"] is not None, given["path"] is not None) == (told, told)
+
+
+@pytest.mark.release
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("cell", LINEAR)
+def test_more_readings_of_linear_memories_are_those_of_python(cell, tmp_path):
+    lens = of_linear(tmp_path, cell)
+    chance = Chance(lens, seed=1)
+    asked = [(0, *chance.question()) for _ in range(2 * QUESTIONS)]
+    assert wrong([lens], asked, asked_engine([lens], asked, wasm=True)) == []
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ class Griffin(Block):
 
     name = "rglru"
     carried = ("p", "c")
+    in_browser = True
     holds = ("o", "b", "i", "a")
     undecayed = (*Block.undecayed, "decay", "b_u")
     kinds = kinds_of(

@@ -42,6 +42,7 @@ class Mamba(Block):
 
     name = "mamba"
     carried = ("p", "S")
+    in_browser = True
     holds = ("o", "d", "B", "C")
     undecayed = (*Block.undecayed, "b_d", "A", "D")
     kinds = kinds_of(
@@ -96,6 +97,7 @@ class Mamba2(Block):
 
     name = "mamba2"
     carried = ("p", "S")
+    in_browser = True
     holds = ("o", "d", "B", "C")
     undecayed = (*Block.undecayed, "b_d", "A", "D")
     kinds = kinds_of(

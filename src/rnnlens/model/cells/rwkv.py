@@ -27,6 +27,7 @@ class RWKV7(Block):
 
     name = "rwkv7"
     carried = ("p", "S")
+    in_browser = True
     holds = ("q", "K", "g", "b", "a", "o")
     undecayed = (*Block.undecayed, "mix", "b_a", "b_b", "erased", "added", "bonus")
     kinds = kinds_of(

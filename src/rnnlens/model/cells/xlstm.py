@@ -42,6 +42,7 @@ class MLSTM(Block):
 
     name = "mlstm"
     carried = ("p", "S", "n", "m")
+    in_browser = True
     holds = ("q", "K", "i", "f", "o")
     undecayed = (*Block.undecayed, "b_u")
     kinds = kinds_of(
@@ -112,6 +113,7 @@ class SLSTM(Cell):
 
     name = "slstm"
     carried = ("p", "r", "c", "n", "m")
+    in_browser = True
     holds = ("i", "f", "g")
     dropped = ("w_s",)
     undecayed = (*Block.undecayed,)

@@ -185,7 +185,9 @@ def _layer(layer: RecurrentLayer, tensors: Tensors) -> dict[str, Any]:
         **({"sizes": dict(cell.sizes)} if isinstance(cell, Block) else {}),
         "reverse": layer.reverse,
         "weights": {
-            name: (tensors.rows if w.dim() > 1 else tensors.exact)("network", w)
+            name: tensors.rows("network", w.flatten(0, -2))
+            if w.dim() > 1
+            else tensors.exact("network", w)
             for name, w in layer.weights.items()
         },
     }

@@ -1,5 +1,7 @@
 // What a state says of its labels, of which one holds, or several each by itself.
 
+import { logSigmoid } from "./curves.js";
+
 /**
  * Logits whose softmax is what is compared of two states. Where several labels hold, that is every label's yes and no,
  * so that a divergence is the mean over the labels.
@@ -24,11 +26,6 @@ export function probabilities({ several }, logits) {
 export function softmax(logits) {
   const least = logSumExp(logits);
   return Float64Array.from(logits, (x) => Math.exp(x - least));
-}
-
-/** @param {number} x */
-export function logSigmoid(x) {
-  return Math.min(x, 0) - Math.log1p(Math.exp(-Math.abs(x)));
 }
 
 /** @param {ArrayLike<number>} values */

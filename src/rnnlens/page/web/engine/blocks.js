@@ -1,46 +1,47 @@
-// Cells with a linear memory between a norm and an output map, one timestep, every kind by its letter: the equations of
-// rnnlens/model/block.py and of the cells in rnnlens/model/cells that say that they are here. Beside its step, a cell has
-// what goes back: from the output to the memory, from the memory to the one before, and to the input with gates held.
+// A linear memory with all that stands around it in a trained layer, one timestep: a norm, perhaps a short convolution, the
+// memory, a scale of what is read, and a residual, as in rnnlens/model/block.py. Beside its step a layer has what goes back:
+// from the output to the memory, from the memory to the one before, and to the input with gates held.
+
+import { Refusal } from "../base/refusal.js";
+import { rootMeanSquare } from "./curves.js";
+import { times } from "./linear.js";
+import { RECURRENCES, TAPS } from "./recurrences.js";
 
 /** @typedef {import("./cells.js").Letters} Letters */
 /** @typedef {import("./cells.js").Change} Change */
+/** @typedef {import("./linear.js").Numbers} Numbers */
+/** @typedef {import("./linear.js").Shape} Shape */
+/** @typedef {import("./linear.js").StateOf} StateOf */
 /** @typedef {import("./manifest.d.ts").LayerJson} LayerJson */
-/** @typedef {ArrayLike<number>} Numbers */
-/** @typedef {(letter: string) => Float32Array} StateOf a layer's state of a kind at a word */
 /** @typedef {{now: StateOf, past: StateOf, input: Float64Array}} Moment what a layer did at a word and at the one before, and its input */
 /** @typedef {(letter: string) => Float64Array} SlopeOf what a unit of a kind counts for */
 /** @typedef {{input: Float64Array, before: Record<string, Float64Array>}} Passed what the input counts for, and the kinds one word before */
-/**
- * @typedef {object} Cell
- * @property {string} memory its letter
- * @property {boolean} mapped whether what is convolved is the input after a map
- * @property {(block: Block, x: Float32Array, prev: Letters, edit: Change) => Letters} step
- * @property {(block: Block, now: StateOf) => Float64Array} scale what is read is multiplied with
- * @property {(block: Block, through: Numbers, now: StateOf) => Float64Array} asked from the read to the memory
- * @property {(block: Block, through: Numbers, now: StateOf) => Float64Array} back from the memory to the one before
- * @property {(block: Block, slope: Numbers, moment: Moment) => Float64Array} written from the memory to what is convolved, or to the normed input
- */
 
-const EPS = 1e-6, TAPS = 4, SLOW = 16; // as in Python
-const NAMES = ["norm", "norm_r", "b_x", "b_a", "b_conv", "A"]; // of weights that are vectors
+const ELEMENTWISE = ["conv", "A", "D", "mix"]; // of more axes than one, and no matrix that a vector is multiplied with
 
-/** One layer and direction of such cells. */
+/** One layer and direction. */
 export class Block {
   /** @param {LayerJson} json @param {Machine} machine */
   constructor(json, machine) {
     const { tensors, room } = machine, weights = /** @type {Record<string, number>} */ (json.weights);
     this.json = json;
     this.machine = machine;
-    this.cell = BLOCKS[json.cell];
-    /** @type {Record<string, Float32Array>} */ this.vectors = {};
+    this.cell = RECURRENCES[json.cell];
+    this.family = this.cell.family;
+    /** @type {Record<string, Float32Array>} */ this.arrays = {};
     /** @type {Record<string, Matrix>} */ this.matrices = {};
     for (const [name, number] of Object.entries(weights)) {
-      if (NAMES.includes(name)) this.vectors[name] = tensors.vector(number);
+      if (ELEMENTWISE.includes(name) || tensors.layouts[number].shape.length === 1) this.arrays[name] = tensors.vector(number);
       else this.matrices[name] = tensors.matrix(number);
     }
+    this.inputs = tensors.layouts[weights.norm]?.shape[0] ?? 0;
+    this.width = this.matrices.w_h?.rows ?? 0;
+    /** @type {Shape} */ this.shape = this.shaped();
+    this.check(tensors);
     const every = Object.values(this.matrices);
     this.in = room.take(Math.max(...every.map(({ stride }) => stride)));
     this.out = room.take(Math.max(...every.map(({ rows }) => rows)));
+    machine.whenStarted(() => this.checkStates());
   }
 
   /** Itself: whoever has some layer asks for it. @returns {Block} */
@@ -48,42 +49,89 @@ export class Block {
     return this;
   }
 
-  get width() {
-    return this.matrices.w_h.rows;
+  /** Heads, keys and values: of a matrix as memory; of a vector its heads have one key. @returns {Shape} */
+  shaped() {
+    const { family: { question, keysLast = false }, json: { sizes }, width, matrices: { w_s } } = this;
+    const [heads = 1, ...others] = question ? sizes?.S ?? [] : [w_s ? width / w_s.columns : 1, 1, width];
+    const [keys = 1, values = 1] = keysLast ? [...others].reverse() : others; // a channel of Mamba has one value
+    return { heads, keys, values: question ? values : width / heads, keysLast };
   }
 
-  /** Heads, keys and values of a matrix as memory. @returns {number[]} */
-  get parts() {
-    return this.json.sizes?.S ?? [1, 1, this.width];
+  /** Refuse weights that do not fit together. @param {import("./unpack.js").Tensors} tensors */
+  check(tensors) {
+    const { json, inputs, width, shape, cell } = this, weights = /** @type {Record<string, number>} */ (json.weights);
+    const wanted = { norm: [inputs], w_h: [width, width], ...(inputs === width ? {} : { w_r: [width, inputs] }), ...cell.shapes({ inputs, width, ...shape }) };
+    const given = Object.entries(weights).map(([name, number]) => `${name} ${tensors.layouts[number]?.shape.join(" x ")}`);
+    const wrong = given.concat(Object.entries(wanted).map(([name, size]) => `${name} ${size.join(" x ")}`))
+      .find((one, _, all) => all.filter((other) => other === one).length < 2);
+    if (wrong || shape.heads * shape.values !== width) throw this.damaged(wrong ?? `${shape.heads} heads of ${shape.values} values`);
+  }
+
+  /** Refuse states that are not as large as the file says. */
+  checkStates() {
+    const states = this.step(new Float32Array(this.inputs), this.before(null), (_letter, value) => value);
+    for (const letter of Object.keys(this.json.ids)) {
+      const found = states[letter]?.length;
+      if (found !== this.widthOf(letter)) throw this.damaged(`${found ?? "no"} numbers of ${letter} and not ${this.widthOf(letter)}`);
+    }
+  }
+
+  /** @param {string} what */
+  damaged(what) {
+    return new Refusal(`the file has a layer of ${this.json.cell} whose parts do not fit together (${what}); publish the lens again`);
   }
 
   /** How many numbers the states of a kind have. @param {string} letter */
   widthOf(letter) {
-    const size = this.json.sizes?.[letter], conv = this.matrices.conv?.rows ?? 0;
+    const size = this.json.sizes?.[letter], { conv } = this.arrays, seen = conv ? conv.length / TAPS : this.inputs;
     if (size) return size.reduce((product, one) => product * one, 1);
-    return letter === "p" ? (TAPS - 1) * conv : letter === "u" ? conv : this.width;
+    return letter === "p" ? (conv ? TAPS - 1 : 1) * seen : letter === "u" ? seen : this.width;
   }
 
-  /** What is carried into the first timestep: zeros, unless more was read before. @param {Map<string, Float32Array> | null} start */
+  /** What is carried into the first timestep, unless more was read before. @param {Map<string, Float32Array> | null} start @returns {Letters} */
   before(start) {
     const { carried, ids } = this.json;
     return Object.fromEntries(carried.map((letter) =>
-      [letter, start?.get(ids[letter]) ?? new Float32Array(this.widthOf(letter))]));
+      [letter, start?.get(ids[letter]) ?? new Float32Array(this.widthOf(letter)).fill(this.cell.first?.[letter] ?? 0)]));
   }
 
-  /** @param {Float32Array} x @param {Letters} prev @param {Change} edit */
+  /** Every kind at a timestep. @param {Float32Array} x @param {Letters} prev @param {Change} edit @returns {Letters} */
   step(x, prev, edit) {
-    return this.cell.step(this, x, prev, edit);
+    const { family, cell } = this, own = cell.given(this, this.normed(x), prev, edit), every = this.remembered(own, prev, edit);
+    const now = (/** @type {string} */ letter) => every[letter], scale = cell.scale(this, now), beside = cell.beside?.(this, now);
+    const mixed = now(family.output).map((value, k) => value * (scale?.[k] ?? 1) + (beside?.[k] ?? 0));
+    const skipped = this.matrices.w_r ? this.product("w_r", x) : x;
+    return { ...every, h: edit("h", this.product("w_h", mixed).map((value, k) => value + skipped[k])) };
   }
 
-  /** @param {string} name @param {Float32Array} x @param {Float32Array | null} bias */
-  product(name, x, bias = null) {
-    const { machine } = this, { floats, kernels } = machine, weight = this.matrices[name];
-    machine.put(x, this.in, weight.stride);
+  /** What becomes of the memories, and what is read of them. @param {Letters} own what is given @param {Letters} prev @param {Change} edit @returns {Letters} */
+  remembered(own, prev, edit) {
+    const { family, json } = this, every = { ...own }, now = (/** @type {string} */ letter) => every[letter];
+    for (const [letter, value] of Object.entries(family.gates(this, now, prev))) every[letter] = edit(letter, value);
+    const change = family.transition(this, now);
+    for (const [memory, { kept, write, erased }] of Object.entries(json.memories)) {
+      const left = times(prev[memory], change.decay);
+      if (erased) {
+        const gone = every[erased] = edit(erased, change.erased(prev[memory]));
+        for (let k = 0; k < left.length; k++) left[k] -= gone[k];
+      }
+      every[kept] = edit(kept, left);
+      every[write] ??= edit(write, family.write(this, memory, now));
+      const added = every[write];
+      every[memory] = edit(memory, every[kept].map((value, k) => value + added[k]));
+    }
+    if (!(family.output in json.memories)) every[family.output] = edit(family.output, family.read(this, now, now));
+    return every;
+  }
+
+  /** @param {string} name @param {Float32Array} x @param {Float32Array | null} bias @param {number} first row @param {number} rows */
+  product(name, x, bias = null, first = 0, rows = this.matrices[name].rows) {
+    const { machine } = this, { floats, kernels } = machine, { at, stride } = this.matrices[name];
+    machine.put(x, this.in, stride);
     if (bias) floats.set(bias, this.out);
-    else floats.fill(0, this.out, this.out + weight.rows);
-    kernels.product(weight.at, this.in, this.out, weight.rows, weight.stride, 1);
-    return floats.slice(this.out, this.out + weight.rows);
+    else floats.fill(0, this.out, this.out + rows);
+    kernels.product(at + first * stride, this.in, this.out, rows, stride, 1);
+    return floats.slice(this.out, this.out + rows);
   }
 
   /** What columns of a matrix count for, where rows from the first on count for so much. @param {string} name @param {Numbers} slope @param {number} first */
@@ -98,7 +146,7 @@ export class Block {
 
   /** What the normed input is of the input, number by number. @param {Numbers} x */
   lines(x) {
-    const factor = rootMeanSquare(x, 0, x.length), { norm } = this.vectors;
+    const factor = rootMeanSquare(x, 0, x.length), { norm } = this.arrays;
     return Float64Array.from(norm, (one) => one * factor);
   }
 
@@ -110,244 +158,80 @@ export class Block {
 
   /** The convolution of an input and those before it, and what of these is carried on. @param {Float32Array} x @param {Float32Array} past */
   convolved(x, past) {
-    const count = x.length, p = new Float32Array(past.length), summed = new Float32Array(count);
+    const count = x.length, p = new Float32Array(past.length), summed = new Float32Array(count), { conv, b_conv } = this.arrays;
     p.set(past.subarray(count));
     p.set(x, p.length - count);
     for (let k = 0; k < count; k++) {
-      let sum = this.vectors.b_conv[k] + this.tap(k, TAPS - 1) * x[k];
-      for (let tap = 0; tap < TAPS - 1; tap++) sum += this.tap(k, tap) * past[tap * count + k];
+      let sum = b_conv[k] + conv[k * TAPS + TAPS - 1] * x[k];
+      for (let tap = 0; tap < TAPS - 1; tap++) sum += conv[k * TAPS + tap] * past[tap * count + k];
       summed[k] = sum;
     }
     return { p, summed };
   }
 
-  /** A weight of the convolution. @param {number} channel @param {number} tap */
-  tap(channel, tap) {
-    const { at, stride } = this.matrices.conv;
-    return this.machine.floats[at + channel * stride + tap];
+  /** The convolution of a word that was read. @param {Moment} moment */
+  summed({ now, past }) {
+    return this.convolved(now("p").subarray(-this.arrays.conv.length / TAPS), past("p")).summed;
   }
 
-  /** The output. @param {Float32Array} x @param {Float32Array} mixed */
-  residual(x, mixed) {
-    const skipped = this.matrices.w_r ? this.product("w_r", x) : x, mapped = this.product("w_h", mixed);
-    return mapped.map((value, k) => value + skipped[k]);
+  /** Of each head of what was read, what brings the mean of its squares to 1, times a weight and a gate. @param {Numbers} read @param {Numbers | null} gate */
+  ofHeads(read, gate) {
+    const { heads, values } = this.shape, { norm_r } = this.arrays, factors = Array.from({ length: heads }, (_, h) => rootMeanSquare(read, h * values, values));
+    return times(Float64Array.from(norm_r, (weight, k) => weight * (gate?.[k] ?? 1)), factors);
+  }
+
+  /** What of the read counts for so much where the output does, once it is scaled and before. @param {Numbers} through @param {StateOf} now */
+  mixedBack(through, now) {
+    const mixed = this.transposed("w_h", through), scale = this.cell.scale(this, now);
+    return { mixed, read: scale ? mixed.map((x, k) => x * scale[k]) : mixed };
   }
 
   /** What a unit of the memory counts for where one of the output does. @param {Numbers} through @param {StateOf} now */
   readBack(through, now) {
-    const scale = this.cell.scale(this, now);
-    return this.cell.asked(this, this.transposed("w_h", through).map((x, k) => x * scale[k]), now);
+    return this.family.asked(this, this.mixedBack(through, now).read, now);
+  }
+
+  /** What a unit of a memory before a word counts for where one after it does. @param {Float64Array} through @param {StateOf} now */
+  back(through, now) {
+    return this.family.transition(this, now).back(through);
   }
 
   /** What of the output comes from no memory. @param {StateOf} now */
   unstored(now) {
-    const read = now(this.json.ids.r ? "r" : this.cell.memory), scale = this.cell.scale(this, now);
-    const stored = this.product("w_h", read.map((value, k) => value * scale[k]));
+    const { family, cell } = this, scale = cell.scale(this, now), beside = family.direct(this, now);
+    const stored = this.product("w_h", now(family.output).map((value, k) => (value - (beside?.[k] ?? 0)) * (scale?.[k] ?? 1)));
     return now("h").map((value, k) => value - stored[k]);
   }
 
   /** What input and past count for with gates held. @param {Moment} moment @param {SlopeOf} slope @returns {Passed} */
   held(moment, slope) {
-    const { memory } = this.cell, { kept } = this.json.memories[memory], output = slope("h"), { conv } = this.matrices;
-    const asked = this.readBack(output, moment.now), whole = slope(memory).map((x, k) => x + asked[k]);
-    const before = { [memory]: this.cell.back(this, slope(kept).map((x, k) => x + whole[k]), moment.now) };
-    let into = this.cell.written(this, whole, moment);
-    if (conv) {
-      const later = slope("p"), count = conv.rows, past = new Float64Array(later.length), now = new Float64Array(count);
-      for (let k = 0; k < count; k++) {
-        for (let tap = 0; tap < TAPS - 1; tap++) {
-          past[tap * count + k] = into[k] * this.tap(k, tap) + (tap ? later[(tap - 1) * count + k] : 0);
-        }
-        now[k] = into[k] * this.tap(k, TAPS - 1) + later[(TAPS - 2) * count + k];
-      }
-      Object.assign(before, { p: past });
-      into = this.cell.mapped ? this.transposed("w_x", now) : now;
-    }
+    const { family, cell, json } = this, [[memory, { kept }]] = Object.entries(json.memories), output = slope("h");
+    const { mixed, read } = this.mixedBack(output, moment.now), own = memory === family.output ? null : slope(family.output);
+    const asked = family.asked(this, own ? read.map((x, k) => x + own[k]) : read, moment.now), whole = slope(memory).map((x, k) => x + asked[k]);
+    const into = cell.into(this, whole, { read, mixed }, moment);
+    /** @type {Record<string, Float64Array>} */
+    const before = { [memory]: this.back(slope(kept).map((x, k) => x + whole[k]), moment.now), ...into.before };
+    const normed = new Float64Array(this.inputs);
+    const add = (/** @type {Float64Array} */ some) => some.forEach((x, k) => { normed[k] += x; });
+    if (into.normed) add(into.normed);
+    if (into.convolved) {
+      const { past, now } = this.convolvedBack(into.convolved, slope("p")), first = cell.branch?.(this.shape);
+      before.p = past;
+      add(first === undefined ? now : this.transposed("w_x", now, first));
+    } else if ("p" in json.ids && !this.arrays.conv) add(slope("p")); // which is the normed input itself
     const lines = this.lines(moment.input), around = this.matrices.w_r ? this.transposed("w_r", output) : output;
-    return { input: into.map((x, k) => x * lines[k] + around[k]), before };
+    return { input: normed.map((x, k) => x * lines[k] + around[k]), before };
+  }
+
+  /** What past inputs and that of a word count for, where its convolution and what is carried on count for so much. @param {Float64Array} summed @param {Float64Array} later */
+  convolvedBack(summed, later) {
+    const count = summed.length, past = new Float64Array(later.length), now = new Float64Array(count), { conv } = this.arrays;
+    for (let k = 0; k < count; k++) {
+      for (let tap = 0; tap < TAPS - 1; tap++) {
+        past[tap * count + k] = summed[k] * conv[k * TAPS + tap] + (tap ? later[(tap - 1) * count + k] : 0);
+      }
+      now[k] = summed[k] * conv[k * TAPS + TAPS - 1] + later[(TAPS - 2) * count + k];
+    }
+    return { past, now };
   }
 }
-
-/** What all cells have whose memory is a vector that is its own read. */
-function vector() {
-  return {
-    memory: "c", mapped: false,
-    scale: (/** @type {Block} */ block) => new Float64Array(block.width).fill(1),
-    asked: (/** @type {Block} */ _block, /** @type {Numbers} */ through) => Float64Array.from(through),
-    back: (/** @type {Block} */ _block, /** @type {Numbers} */ through, /** @type {StateOf} */ now) =>
-      Float64Array.from(through, (x, k) => x * now("a")[k]),
-  };
-}
-
-/** What all cells have whose memory is a matrix of keys by values for every head, each normed when it is read. */
-function matrix() {
-  return {
-    memory: "S", mapped: true,
-    scale: (/** @type {Block} */ block, /** @type {StateOf} */ now) => ofHeads(block, now("r"), now("o")),
-    asked: (/** @type {Block} */ block, /** @type {Numbers} */ through, /** @type {StateOf} */ now) => {
-      const [heads, keys, values] = block.parts, q = now("q");
-      return Float64Array.from({ length: heads * keys * values }, (_, at) => {
-        const row = Math.floor(at / values), h = Math.floor(row / keys);
-        return q[row] * through[h * values + (at % values)];
-      });
-    },
-  };
-}
-
-/** What a vector keeps, becomes and gives. @param {Block} block @param {Float32Array} x @param {Letters} prev @param {{a: Float32Array, w: Float32Array}} given @param {Change} edit */
-function remembered(block, x, prev, { a, w }, edit) {
-  const k = edit("k", prev.c.map((value, at) => value * a[at])), c = edit("c", k.map((value, at) => value + w[at]));
-  return { a, w, k, c, h: edit("h", block.residual(x, c)) };
-}
-
-/**
- * What is written to a matrix, what it becomes, what is read of it and what it gives.
- * @param {Block} block @param {Float32Array} x
- * @param {{q: Float32Array, key: Float32Array, v: Float32Array, o: Float32Array, k: Float32Array, strength: (head: number) => number}} given
- * @param {Change} edit
- */
-function asked(block, x, { q, key, v, o, k, strength }, edit) {
-  const [, keys, values] = block.parts;
-  const w = edit("w", made(k.length, (at) => {
-    const row = Math.floor(at / values), h = Math.floor(row / keys);
-    return strength(h) * key[row] * v[h * values + (at % values)];
-  }));
-  const S = edit("S", k.map((value, at) => value + w[at]));
-  const r = edit("r", Float32Array.from(toValues(block, S, q, () => 1))), scale = ofHeads(block, r, o);
-  return { k, w, S, r, h: edit("h", block.residual(x, r.map((value, at) => value * scale[at]))) };
-}
-
-/** Keys times a memory, head by head. @param {Block} block @param {Numbers} memory @param {Numbers} keysOf @param {(head: number) => number} strength */
-function toValues(block, memory, keysOf, strength) {
-  const [heads, keys, values] = block.parts, found = new Float64Array(heads * values);
-  for (let row = 0; row < heads * keys; row++) {
-    const h = Math.floor(row / keys), factor = strength(h) * keysOf[row];
-    for (let k = 0; k < values; k++) found[h * values + k] += factor * memory[row * values + k];
-  }
-  return found;
-}
-
-/** What is read is multiplied with this. @param {Block} block @param {Float32Array} r @param {Float32Array} o */
-function ofHeads(block, r, o) {
-  const [heads, , values] = block.parts, factors = Array.from({ length: heads }, (_, h) => rootMeanSquare(r, h * values, values));
-  return Float64Array.from(o, (gate, k) => gate * block.vectors.norm_r[k] * factors[Math.floor(k / values)]);
-}
-
-/** @param {Numbers} x @param {number} first @param {number} count */
-function rootMeanSquare(x, first, count) {
-  let sum = 0;
-  for (let k = first; k < first + count; k++) sum += x[k] * x[k];
-  return 1 / Math.sqrt(sum / count + EPS);
-}
-
-/** Vectors of length 1, side by side. @param {Float32Array} x @param {number} size */
-function units(x, size) {
-  const factors = Array.from({ length: x.length / size }, (_, h) => rootMeanSquare(x, h * size, size));
-  const lengths = factors.map((factor) => 1 / Math.sqrt((1 / factor ** 2 - EPS) * size + EPS));
-  return x.map((value, k) => value * lengths[Math.floor(k / size)]);
-}
-
-/** @param {number} x */
-function sigmoid(x) {
-  return 1 / (1 + Math.exp(-x));
-}
-
-/** @param {number} x */
-function silu(x) {
-  return x * sigmoid(x);
-}
-
-/** @param {number} x */
-function softplus(x) {
-  return Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
-}
-
-/** @param {number} width @param {(k: number) => number} value */
-function made(width, value) {
-  const values = new Float32Array(width);
-  for (let k = 0; k < width; k++) values[k] = value(k);
-  return values;
-}
-
-/** @type {Record<string, Cell>} */
-export const BLOCKS = {
-  mingru: {
-    ...vector(), step: (block, x, prev, edit) => {
-      const { width } = block, { p, summed } = block.convolved(block.normed(x), prev.p);
-      const past = edit("p", p), u = edit("u", summed), rows = block.product("w_x", u, block.vectors.b_x);
-      const z = edit("z", made(width, (k) => sigmoid(rows[k]))), n = edit("n", rows.slice(width));
-      const a = edit("a", z.map((value) => 1 - value)), w = edit("w", z.map((value, k) => value * n[k]));
-      return { p: past, u, z, n, ...remembered(block, x, prev, { a, w }, edit) };
-    },
-    written: (block, slope, { now }) => block.transposed("w_x", Float64Array.from(slope, (x, k) => x * now("z")[k]), block.width),
-  },
-  minlstm: {
-    ...vector(), step: (block, x, prev, edit) => {
-      const { width } = block, { p, summed } = block.convolved(block.normed(x), prev.p);
-      const past = edit("p", p), u = edit("u", summed), rows = block.product("w_x", u, block.vectors.b_x);
-      const f = edit("f", made(width, (k) => sigmoid(rows[k]))), i = edit("i", made(width, (k) => sigmoid(rows[width + k])));
-      const n = edit("n", rows.slice(2 * width)), a = edit("a", f.map((value, k) => value / (value + i[k] + EPS)));
-      const w = edit("w", n.map((value, k) => (value * i[k]) / (f[k] + i[k] + EPS)));
-      return { p: past, u, f, i, n, ...remembered(block, x, prev, { a, w }, edit) };
-    },
-    written: (block, slope, { now }) => {
-      const f = now("f"), i = now("i");
-      return block.transposed("w_x", Float64Array.from(slope, (x, k) => (x * i[k]) / (f[k] + i[k] + EPS)), 2 * block.width);
-    },
-  },
-  gla: {
-    ...matrix(), step: (block, x, prev, edit) => {
-      const [heads, keys, values] = block.parts, all = heads * keys, width = heads * values;
-      const rows = block.product("w_x", block.normed(x)), scale = keys ** -0.5;
-      const q = edit("q", made(all, (k) => rows[k] * scale)), key = edit("K", rows.slice(all, 2 * all));
-      const v = edit("v", rows.slice(2 * all, 2 * all + width)), few = rows.slice(2 * (all + width));
-      const sums = block.product("w_a", few, block.vectors.b_a);
-      const a = edit("a", sums.map((sum) => Math.exp(-softplus(-sum) / SLOW)));
-      const o = edit("o", made(width, (k) => silu(rows[2 * all + width + k])));
-      const k = edit("k", prev.S.map((value, at) => value * a[Math.floor(at / values)]));
-      return { q, K: key, v, a, o, ...asked(block, x, { q, key, v, o, k, strength: () => 1 }, edit) };
-    },
-    back: (block, through, now) => {
-      const [, , values] = block.parts, a = now("a");
-      return Float64Array.from(through, (x, at) => x * a[Math.floor(at / values)]);
-    },
-    written: (block, slope, { now }) => {
-      const [heads, keys] = block.parts;
-      return block.transposed("w_x", toValues(block, slope, now("K"), () => 1), 2 * heads * keys);
-    },
-  },
-  deltanet: {
-    ...matrix(), step: (block, x, prev, edit) => {
-      const [heads, keys, values] = block.parts, all = heads * keys, width = heads * values, seen = 2 * all + width;
-      const rows = block.product("w_x", block.normed(x)), { p, summed } = block.convolved(rows.slice(0, seen), prev.p);
-      const past = edit("p", p), bent = summed.map(silu);
-      const q = edit("q", units(bent.slice(0, all), keys)), key = edit("K", units(bent.slice(all, 2 * all), keys));
-      const v = edit("v", bent.slice(2 * all)), small = rows.slice(seen + width), { b_a, A } = block.vectors;
-      const b = edit("b", made(heads, (h) => sigmoid(small[h] + b_a[h])));
-      const a = edit("a", made(heads, (h) => Math.exp(-Math.exp(A[h]) * softplus(small[heads + h] + b_a[heads + h]))));
-      const o = edit("o", made(width, (k) => silu(rows[seen + k])));
-      const said = toValues(block, prev.S, key, () => 1); // what the memory says of the key
-      const e = edit("e", made(prev.S.length, (at) => {
-        const row = Math.floor(at / values), h = Math.floor(row / keys);
-        return a[h] * b[h] * key[row] * said[h * values + (at % values)];
-      }));
-      const k = edit("k", prev.S.map((value, at) => value * a[Math.floor(at / (keys * values))] - e[at]));
-      return { p: past, q, K: key, v, b, a, o, e, ...asked(block, x, { q, key, v, o, k, strength: (h) => b[h] }, edit) };
-    },
-    back: (block, through, now) => {
-      const [, keys, values] = block.parts, a = now("a"), b = now("b"), key = now("K");
-      const put = toValues(block, through, key, (h) => -a[h] * b[h]);
-      return Float64Array.from(through, (x, at) => {
-        const row = Math.floor(at / values), h = Math.floor(row / keys);
-        return a[h] * x + key[row] * put[h * values + (at % values)];
-      });
-    },
-    written: (block, slope, { now, past }) => {
-      const [heads, keys] = block.parts, all = heads * keys, b = now("b"), count = block.matrices.conv.rows;
-      const values = toValues(block, slope, now("K"), (h) => b[h]), found = new Float64Array(count);
-      const { summed } = block.convolved(now("p").subarray(-count), past("p"));
-      for (let k = 0; k < values.length; k++) found[2 * all + k] = values[k] * sigmoid(summed[2 * all + k]);
-      return found;
-    },
-  },
-};

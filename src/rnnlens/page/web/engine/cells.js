@@ -1,6 +1,8 @@
 // Recurrent cells, written like the appendix of the paper: one timestep, every kind by its letter. The equations are
 // those of rnnlens/model/cells/classic.py.
 
+import { made, sigmoid } from "./curves.js";
+
 /** @typedef {Record<string, Float32Array>} Letters states of a layer by letter */
 /** @typedef {(letter: string, value: Float32Array) => Float32Array} Change puts another value in the place of a state */
 /**
@@ -45,18 +47,6 @@ function elman({ a, u }, _prev, edit) {
 /** @param {Sums} sums @param {Letters} _prev @param {Change} edit @returns {Letters} */
 function rectified({ a, u }, _prev, edit) {
   return { h: edit("h", made(a.length, (k) => Math.max(0, a[k] + u[k]))) };
-}
-
-/** @param {number} x */
-function sigmoid(x) {
-  return 1 / (1 + Math.exp(-x));
-}
-
-/** @param {number} width @param {(k: number) => number} value */
-function made(width, value) {
-  const values = new Float32Array(width);
-  for (let k = 0; k < width; k++) values[k] = value(k);
-  return values;
 }
 
 /** @type {Record<string, Step>} */

@@ -2,7 +2,8 @@
 
 import { rounded } from "./python.js";
 import { COUNTS, NUMBERS } from "../base/rules.js";
-import { logSigmoid, pooled } from "./answers.js";
+import { pooled } from "./answers.js";
+import { logSigmoid } from "./curves.js";
 import { significant } from "./encoding.js";
 import { padded } from "./unpack.js";
 

@@ -2,7 +2,8 @@
 
 import { repr, rounded } from "./python.js";
 import { COUNTS } from "../base/rules.js";
-import { logSigmoid, logSumExp } from "./answers.js";
+import { logSumExp } from "./answers.js";
+import { logSigmoid } from "./curves.js";
 import { significant } from "./encoding.js";
 import { numberOf } from "./labels.js";
 import { Lines } from "./lines.js";

@@ -36,10 +36,11 @@ export interface Memory {
   decay: string;
   write: string;
   kept: string;
+  erased: string; // what is taken out of it where it is written anew; empty: nothing is
 }
 
 export interface LayerJson {
-  cell: "lstm" | "gru" | "rnn" | "relu" | "mingru" | "minlstm" | "gla" | "deltanet";
+  cell: string; // one of CELLS or of RECURRENCES
   sizes?: Record<string, number[]>; // of kinds of a linear memory, the shape of a state
   ids: Record<string, string>; // its kinds by letter
   carried: string[]; // the letters that the next timestep needs

@@ -2,8 +2,9 @@
 // rnnlens/model/network.py it gives every kind by name.
 
 import { TEXTS } from "../base/rules.js";
-import { Block, BLOCKS } from "./blocks.js";
+import { Block } from "./blocks.js";
 import { CELLS } from "./cells.js";
+import { RECURRENCES } from "./recurrences.js";
 
 /** @typedef {import("./cells.js").Change} Change */
 /** @typedef {import("./manifest.d.ts").LayerJson} LayerJson */
@@ -27,7 +28,7 @@ export class Network {
     this.text = text;
     this.machine = machine;
     this.embedding = machine.tensors.perhaps(json.embedding);
-    this.layers = json.layers.map((layer) => (layer.cell in BLOCKS ? new Block(layer, machine) : new Layer(layer, machine)));
+    this.layers = json.layers.map((layer) => (layer.cell in RECURRENCES ? new Block(layer, machine) : new Layer(layer, machine)));
     this.maps = json.maps.map(({ weight, bias }) => ({
       weight: machine.tensors.matrix(weight),
       bias: bias === null ? null : machine.tensors.vector(bias),

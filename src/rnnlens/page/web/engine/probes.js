@@ -87,7 +87,12 @@ export class Stack {
       for (let j = 0; j < labels.stride; j++) floats[at + step * j] = bias[j] ?? 0;
       kernels.product(map.at, this.in, at, map.rows, map.stride, step);
     });
-    if (labels) kernels.products(labels.at, narrow, block, labels.rows, labels.stride, kinds.length);
+    if (!labels) return;
+    for (let empty = kinds.length; empty < 4 * groups; empty++) { // beside these stands the prediction, to which nothing is added
+      const at = narrow + (empty >> 2) * labels.stride * 4 + (empty & 3);
+      for (let j = 0; j < labels.stride; j++) floats[at + 4 * j] = 0;
+    }
+    kernels.products(labels.at, narrow, block, labels.rows, labels.stride, kinds.length);
   }
 
   /**

@@ -63,10 +63,11 @@ export class Tensors {
     return (sort === "uint8" ? new Uint8Array(this.blob, at, count) : new Uint32Array(this.blob, at, count)).slice();
   }
 
-  /** The numbers of a tensor of one axis or one row, apart from the memory. @param {number} number */
+  /** The numbers of a tensor, row after row, apart from the memory. @param {number} number */
   vector(number) {
-    const values = new Float32Array(this.layouts[number].shape.at(-1) ?? 0);
-    this.read(this.layouts[number], values, values.length, values.length);
+    const { shape } = this.layouts[number], columns = shape.at(-1) ?? 0;
+    const values = new Float32Array(shape.reduce((product, one) => product * one, 1));
+    this.read(this.layouts[number], values, columns, columns);
     return values;
   }
 

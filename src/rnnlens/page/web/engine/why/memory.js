@@ -35,7 +35,8 @@ export class UnknownWay extends Error {}
  * @param {readonly Layer[]} layers @param {States} states @param {Direction} direction @returns {Split}
  */
 export function stored(layers, states, direction) {
-  const [layer, letter] = layerOf(layers, direction.kind), [memory] = Object.entries(layer.json.memories);
+  const [layer, letter] = layerOf(layers, direction.kind), every = Object.entries(layer.json.memories);
+  const memory = every.find(([own, { kept }]) => own === letter || kept === letter) ?? every[0]; // an output reads the first
   if (!memory) throw new UnknownWay(message("no_additive_memory", { kind: direction.kind }));
   const of = (/** @type {string} */ wanted) => inOrder(layer, states.get(layer.json.ids[wanted]) ?? []);
   const [name, { decay, write, kept }] = memory, gate = of(decay), written = of(write), parts = gate.map(() => 0);
@@ -43,7 +44,7 @@ export function stored(layers, states, direction) {
   let step = layer.json.reverse ? parts.length - 1 - direction.step : direction.step;
   const at = (/** @type {number} */ t) => (/** @type {string} */ wanted) => of(wanted)[t];
   /** What the memory before a word counts for. @type {(t: number) => Float64Array} */
-  const carried = (t) => layer.block?.cell.back(layer.block, through, at(t)) ?? through.map((x, u) => x * gate[t][u]);
+  const carried = (t) => layer.block?.back(through, at(t)) ?? through.map((x, u) => x * gate[t][u]);
   let rest = direction.constant;
   if (letter === kept) through = carried(step);
   else if (letter !== name && layer.block) {

@@ -186,10 +186,7 @@ def pattern_of(probes: Probes, kind: str, label: int, semantic: str) -> Tensor:
     """
     spread = probes.spreads.get(kind)
     if spread is None and kind in probes.stacks[semantic].questions:
-        raise RnnlensError(
-            f"{kind} is read by questions to it, and how all of its numbers vary, which a push "
-            "goes by, is not known; set or scale it, or push what its layer reads"
-        )
+        raise RnnlensError(message("edit_asked", kind=kind))
     if spread is None:
         raise RnnlensError(message("edit_no_spread", kind=kind))
     weights = probes.rows(kind, [label], semantic)[0][0].float()

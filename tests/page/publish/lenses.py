@@ -3,13 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.fixtures import formula_probes, formula_run
+from tests.fixtures import formula_probes, formula_run, wave
 
 from rnnlens.labels.sets import LabelSet
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.network import Network
 from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED
+from rnnlens.probe.memory_questions import Questions
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.session import Session
 from rnnlens.reading.subject import Subject
@@ -25,6 +26,28 @@ def of_linear(folder: Path, cell: str, semantics: str = "output input output+1")
     parts = {"heads": 2} if cell in HEADED else {}
     parts |= {"keys": 3} if cell in KEYED else {}
     return opened(Run(formula_run(folder / cell, cell, semantics=semantics, **parts)))
+
+
+def of_questions(lens: Lens, count: int = 2) -> Lens:
+    """The same with probes of its matrices that read their answers to some questions a head."""
+    probes, model = lens.subject.probes, lens.subject.model
+    assert probes is not None
+    lens("the")  # the shapes of memories are known then
+    tensors = probes.tensors()
+    for kind, matrix in model.matrices.items():
+        questions = wave((matrix.heads, matrix.keys, count), 1.0, 0.3)
+        asked = Questions(matrix, questions)
+        for semantic in probes.semantics:
+            for name in ("weight", "mean", "scale"):
+                at = f"{semantic}/{kind}/{name}"
+                tensors[at] = tensors[at][..., : asked.width]
+            tensors |= asked.named(f"{semantic}/{kind}")
+        tensors = {k: v for k, v in tensors.items() if f"spread/{kind}/" not in k}
+    asking = Probes.of(
+        probes.family, probes.kinds, probes.semantics, probes.label_count, tensors
+    )
+    session = Session(model, lens.subject.session.text)
+    return Lens(Subject("questions", session, lens.palettes, asking))
 
 
 def of_sets(lens: Lens) -> Lens:

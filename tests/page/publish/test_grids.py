@@ -10,9 +10,9 @@ import pytest
 import torch
 from tests.asks import grid_json
 from tests.letters import WORDS, Classifier, LanguageModel, Turning, batches
-from tests.page.publish.asking import apart
+from tests.page.publish.asking import apart, asked_python
 from tests.page.publish.engine import answered
-from tests.page.publish.lenses import LINEAR, of_linear, of_others, of_sets
+from tests.page.publish.lenses import LINEAR, of_linear, of_others, of_questions, of_sets
 from torch import nn
 
 import rnnlens
@@ -78,6 +78,24 @@ def test_grids_of_linear_memories_are_those_of_python(tmp_path):
         edits += [f"{kind.memory.decay}@3=0.25" for kind in memories[-1:] if kind.memory]
         asked.append((k, "api/grid", {"text": "the dog sees a bird", "edits": edits}))
     assert wrong(lenses, asked) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["gla", "mamba2"])  # keys before values, and behind
+def test_memories_are_asked_the_questions_that_their_probes_read(cell, tmp_path):
+    lens = of_questions(of_linear(tmp_path, cell, "output"))
+    (kind, *_) = lens.subject.model.matrices
+    stacks = sent(lens)["manifest"]["probes"]["stacks"]["output"]["kinds"]
+    assert "questions" in stacks[lens.subject.probes.kinds.index(kind)]
+    assert wrong([lens], every_grid([lens], TEXTS[:1])) == []
+    asked: Asked = (0, "api/written", {"text": "the dog sees a bird .", "column": kind, "row": 4})
+    push: Asked = (0, "api/grid", {"text": "the dog", "edits": [f"{kind}@1+dog"]})
+    answers = answered(
+        "grids.mjs", {"lenses": [sent(lens)], "ways": [True], "questions": [asked, push]}
+    )
+    assert apart(answers[0], asked_python(lens, *asked[1:])) == ""
+    assert answers[1] == asked_python(lens, *push[1:])  # there is no spread of it to move along
+    assert "refuses" in answers[1]
 
 
 @pytest.mark.release

@@ -21,6 +21,7 @@ from rnnlens.page.publish.anatomy import checked_anatomy
 from rnnlens.page.publish.precisions import Precision
 from rnnlens.page.publish.quantised import Tensors
 from rnnlens.page.publish.recorded_part import RecordedPart
+from rnnlens.probe.memory_questions import Questions
 from rnnlens.probe.probes import Probes, Stack
 from rnnlens.probe.semantics import base, of_model, offset, shift
 from rnnlens.reading.encoding import Palette
@@ -252,10 +253,19 @@ def _stack(stack: Stack, part: str, tensors: Tensors) -> dict[str, Any]:
                 "label_bias": None
                 if biases is None or common is None
                 else tensors.rows(part, (biases[k] - common)[None]),
+                **_questions(stack.questions.get(stack.kinds[k]), part, tensors),
             }
             for k, width in enumerate(stack.widths)
         ],
     }
+
+
+def _questions(asked: Questions | None, part: str, tensors: Tensors) -> dict[str, Any]:
+    """What a memory that is a matrix is asked before its probe reads it, if it is."""
+    if asked is None:
+        return {}
+    weight = tensors.half(part, asked.weight.flatten(0, 1))  # (heads * keys, questions)
+    return {"questions": {**asked.matrix._asdict(), "weight": weight}}
 
 
 def text_json(side: TextSide) -> dict[str, Any]:

@@ -61,12 +61,21 @@ export interface NetworkJson {
   causal: boolean; // whether Python knows that a state depends on nothing after it
 }
 
+export interface QuestionsJson {
+  heads: number;
+  keys: number;
+  values: number;
+  keys_last: boolean; // whether the memory lies as values by keys
+  weight: Numbered; // a row for each key of each head, a column for each question
+}
+
 export interface ProbeJson {
   mean: Numbered;
   scale: Numbered;
   map: Numbered;
   bias: Numbered;
   label_bias: Numbered | null; // what comes to that for this kind
+  questions?: QuestionsJson; // to a memory that is a matrix, whose answers are what is read
 }
 
 export interface StackJson {

@@ -3,10 +3,11 @@
 
 import { LISTS } from "../base/rules.js";
 import { groupsOf } from "./plain.js";
+import { Questions } from "./questions.js";
 
 /** @typedef {import("./manifest.d.ts").ProbesJson} ProbesJson */
 /** @typedef {import("./manifest.d.ts").StackJson} StackJson */
-/** @typedef {{mean: Float32Array, scale: Float32Array, map: Matrix, bias: Float32Array, labelBias: Float32Array | null}} Probe */
+/** @typedef {{mean: Float32Array, scale: Float32Array, map: Matrix, bias: Float32Array, labelBias: Float32Array | null, questions: Questions | null}} Probe */
 
 export class Probes {
   /** @param {ProbesJson} json @param {Machine} machine */
@@ -31,6 +32,11 @@ export class Probes {
    */
   row(kind, label, semantic) {
     return this.stack(semantic).row(this.kinds.indexOf(kind), label);
+  }
+
+  /** Whether a probe reads answers to questions. @param {string} kind @param {string} semantic */
+  isAsked(kind, semantic) {
+    return this.stack(semantic).probes[this.kinds.indexOf(kind)].questions !== null;
   }
 
   /** How the states of a kind vary: deviations, and correlations by rows of the lower triangle. @param {string} kind */
@@ -58,6 +64,7 @@ export class Stack {
       scale: tensors.vector(one.scale),
       map: tensors.matrix(one.map),
       bias: tensors.vector(one.bias),
+      questions: one.questions ? new Questions(one.questions, tensors.vector(one.questions.weight)) : null,
       labelBias: one.label_bias === null ? null : tensors.vector(one.label_bias).map((own, label) => own + (shared?.[label] ?? 0)),
     }));
     this.count = this.labels?.rows ?? this.probes[0].map.rows; // of labels
@@ -112,13 +119,13 @@ export class Stack {
 
   /** A state as its map takes it. @param {number} k @param {Float32Array} state */
   prepared(k, state) {
-    const { mean, scale } = this.probes[k];
-    return state.map((value, unit) => (value - mean[unit]) / scale[unit]);
+    const { mean, scale, questions } = this.probes[k], read = questions ? questions.answers(state) : state;
+    return read.map((value, unit) => (value - mean[unit]) / scale[unit]);
   }
 
   /** @param {number} k @param {number} label */
   row(k, label) {
-    const { map, bias, mean, scale } = this.probes[k], { floats } = this.machine;
+    const { map, bias, mean, scale, questions } = this.probes[k], { floats } = this.machine;
     const weights = new Float64Array(map.columns);
     let constant = this.constants(k)[label];
     const rows = this.labels ? map.rows : 1;
@@ -132,7 +139,7 @@ export class Stack {
       weights[unit] /= scale[unit];
       constant -= weights[unit] * mean[unit];
     }
-    return { weights, constant };
+    return { weights: questions ? questions.lifted(weights) : weights, constant };
   }
 }
 

@@ -98,8 +98,8 @@ def _unzipped(text: str) -> bytes:
 
 
 class Published:
-    """The cases, over files that are made once: with a story and without, of recorded texts, and
-    of another lens, whose parts come in the place of theirs.
+    """The cases, over files that are made once: with a story and without, of recorded texts, of a
+    memory that is a matrix, and of another lens, whose parts come in the place of theirs.
     """
 
     longest = 90.0  # seconds of one case, most of which a browser computes for
@@ -107,6 +107,7 @@ class Published:
     def __init__(self, folder: Path) -> None:
         (folder / "story.md").write_text(STORY, encoding="utf-8")
         lens = opened(Run(formula_run(folder / "formula")))
+        matrix = opened(Run(formula_run(folder / "matrix", "mamba2", heads=2, keys=3)))
         kept = rnnlens.from_states(recorded.recorded(folder / "states"), epochs=10)
         self.files = {  # each with another of its texts, and the rows of that
             lens.publish(folder / "plain.html", text=FIRST, title="a lens"): (OTHER, WORDS + 1),
@@ -114,6 +115,7 @@ class Published:
                 OTHER, WORDS + 1,
             ),
             kept.publish(folder / "kept.html", texts=20): (SHORT, len(SHORT.split()) + 1),
+            matrix.publish(folder / "matrix.html", text=FIRST): (OTHER, WORDS + 1),
         }  # fmt: skip
         other = lens.publish(folder / "other.html", text="the small dog said a bird .")
         self.other = other.read_text(encoding="utf-8")
@@ -153,6 +155,7 @@ class Published:
             lambda: _digit(text, text.index("<style>"), text.index("</style>"), chance),
             lambda: text[:start] + self._packed(text[start:end], part, chance) + text[end:],
             lambda: text[:start] + self._packed(text[start:end], "engine", chance) + text[end:],
+            lambda: self._resized(text, chance),
             lambda: text[: chance.randrange(len(text))],
             lambda: text[:start] + " " * chance.choice([1, 100_000]) + text[start:],
             lambda: text.replace("<noscript>", "<p>h2 says 99%</p><noscript>"),
@@ -174,6 +177,16 @@ class Published:
             made[chance.randrange(len(made))] ^= 1 << chance.randrange(8)
             data = bytes(made) + bytes(chance.choice([0, 0, 5, 10**6]))
         return seven_bits(gzip.compress(data, mtime=0))
+
+    @staticmethod
+    def _resized(text: str, chance: random.Random) -> str:
+        """A file in which a matrix has other heads or keys, or a convolution other taps."""
+        start, end = _element(text, "manifest")
+        made = _unzipped(text[start:end]).decode()
+        digits = [m.end() - 1 for m in re.finditer(r'"(?:sizes|shape)":[^}\]]*?\d', made)]
+        at = chance.choice(digits)
+        made = made[:at] + str((int(made[at]) + chance.randrange(1, 10)) % 10) + made[at + 1 :]
+        return text[:start] + seven_bits(gzip.compress(made.encode(), mtime=0)) + text[end:]
 
     def __call__(self, chance: random.Random, folder: Path) -> str:
         base, other = chance.choice([*self.files.items()])

@@ -43,9 +43,7 @@ def of_questions(lens: Lens, count: int = 2) -> Lens:
                 tensors[at] = tensors[at][..., : asked.width]
             tensors |= asked.named(f"{semantic}/{kind}")
         tensors = {k: v for k, v in tensors.items() if f"spread/{kind}/" not in k}
-    asking = Probes.of(
-        probes.family, probes.kinds, probes.semantics, probes.label_count, tensors
-    )
+    asking = Probes.of(probes.family, probes.kinds, probes.semantics, probes.label_count, tensors)
     session = Session(model, lens.subject.session.text)
     return Lens(Subject("questions", session, lens.palettes, asking))
 

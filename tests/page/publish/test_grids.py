@@ -89,13 +89,17 @@ def test_memories_are_asked_the_questions_that_their_probes_read(cell, tmp_path)
     assert "questions" in stacks[lens.subject.probes.kinds.index(kind)]
     assert wrong([lens], every_grid([lens], TEXTS[:1])) == []
     asked: Asked = (0, "api/written", {"text": "the dog sees a bird .", "column": kind, "row": 4})
-    push: Asked = (0, "api/grid", {"text": "the dog", "edits": [f"{kind}@1+dog"]})
+    push: list[Asked] = [
+        (0, "api/grid", {"text": "the dog", "edits": [f"{one}@1+dog"]}) for one in (kind, "w1")
+    ]
     answers = answered(
-        "grids.mjs", {"lenses": [sent(lens)], "ways": [True], "questions": [asked, push]}
+        "grids.mjs", {"lenses": [sent(lens)], "ways": [True], "questions": [asked, *push]}
     )
     assert apart(answers[0], asked_python(lens, *asked[1:])) == ""
-    assert answers[1] == asked_python(lens, *push[1:])  # there is no spread of it to move along
-    assert "refuses" in answers[1]
+    assert answers[1] == asked_python(lens, *push[0][1:])  # there is no spread to move along
+    assert "is read by questions to it" in answers[1]["refuses"]
+    assert "this file does not hold how the numbers of w1 vary" in answers[2]["refuses"]
+    assert "gives" in asked_python(lens, *push[1][1:])
 
 
 @pytest.mark.release

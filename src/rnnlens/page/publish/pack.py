@@ -16,7 +16,7 @@ from rnnlens.labels.sets import LabelSet
 from rnnlens.model.block import Block
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import TextSide
-from rnnlens.model.traceable import Affine, Anatomy, RecurrentLayer
+from rnnlens.model.traceable import Affine, Anatomy, RecurrentLayer, Traceable
 from rnnlens.page.publish.anatomy import checked_anatomy
 from rnnlens.page.publish.precisions import Precision
 from rnnlens.page.publish.quantised import Tensors
@@ -90,7 +90,7 @@ def packed(
         "predicts": model.predicts,
         "kinds": [asdict(kind) for kind in model.kinds],
         "network": recorded.states(tensors) if recorded else _network(subject, tensors),
-        "probes": None if probes is None else _probes(probes, semantics, tensors),
+        "probes": None if probes is None else _probes(probes, semantics, _large(model), tensors),
         "semantics": {semantic: _semantic(subject, semantic) for semantic in shown},
         "palettes": {key: _palettes(some, tensors) for key, some in palettes.items()},
         "answers": {name: answers_json(one) for name, one in others.items()},
@@ -209,7 +209,14 @@ def _widths(probes: Probes, semantic: str) -> list[list[float]] | None:
     return [list(known[kind]) for kind in (*probes.kinds, PREDICTION) if kind in known]
 
 
-def _probes(probes: Probes, semantics: Sequence[str], tensors: Tensors) -> dict[str, Any]:
+def _large(model: Traceable) -> frozenset[str]:
+    """The kinds that are matrices: how their numbers vary would be more than all else in a file."""
+    return frozenset(layer.ids[letter] for layer in model.recurrence for letter in layer.cell.large)
+
+
+def _probes(
+    probes: Probes, semantics: Sequence[str], large: frozenset[str], tensors: Tensors
+) -> dict[str, Any]:
     return {
         "family": probes.family,
         "kinds": list(probes.kinds),
@@ -224,7 +231,9 @@ def _probes(probes: Probes, semantics: Sequence[str], tensors: Tensors) -> dict[
             for semantic in semantics
         },
         "spreads": {
-            kind: {
+            kind: None
+            if kind in large
+            else {
                 "deviation": tensors.exact("spreads", spread.deviation),
                 "packed": tensors.rows("spreads", spread.packed[None]),
             }

@@ -6,6 +6,7 @@ import { Refusal } from "../base/refusal.js";
 import { rootMeanSquare } from "./curves.js";
 import { times } from "./linear.js";
 import { RECURRENCES, TAPS } from "./recurrences.js";
+import { isWithin } from "./refusals.js";
 
 /** @typedef {import("./cells.js").Letters} Letters */
 /** @typedef {import("./cells.js").Change} Change */
@@ -65,15 +66,21 @@ export class Block {
     const wrong = given.concat(Object.entries(wanted).map(([name, size]) => `${name} ${size.join(" x ")}`))
       .find((one, _, all) => all.filter((other) => other === one).length < 2);
     if (wrong || shape.heads * shape.values !== width) throw this.damaged(wrong ?? `${shape.heads} heads of ${shape.values} values`);
+    const most = width * shape.keys, large = Object.keys(json.sizes ?? {}).find((letter) => !isWithin(this.widthOf(letter), 1, most));
+    if (large) throw this.damaged(`${this.widthOf(large)} numbers of ${large}`);
   }
 
-  /** Refuse states that are not as large as the file says. */
+  /** Refuse states that are not as large as the file says: those of a word before which nothing was read. */
   checkStates() {
-    const states = this.step(new Float32Array(this.inputs), this.before(null), (_letter, value) => value);
-    for (const letter of Object.keys(this.json.ids)) {
-      const found = states[letter]?.length;
-      if (found !== this.widthOf(letter)) throw this.damaged(`${found ?? "no"} numbers of ${letter} and not ${this.widthOf(letter)}`);
+    const { ids } = this.json;
+    /** @type {Letters} */ let states = {};
+    try {
+      states = this.step(new Float32Array(this.inputs), this.before(null), (_letter, value) => value);
+    } catch {
+      throw this.damaged("its states cannot be computed");
     }
+    const wrong = Object.keys(ids).find((letter) => states[letter]?.length !== this.widthOf(letter));
+    if (wrong) throw this.damaged(`${states[wrong]?.length ?? "no"} numbers of ${wrong}`);
   }
 
   /** @param {string} what */

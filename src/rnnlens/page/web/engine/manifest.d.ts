@@ -90,7 +90,7 @@ export interface ProbesJson {
   family: "linear" | "shared";
   kinds: string[];
   stacks: Record<string, StackJson>;
-  spreads: Record<string, { deviation: Numbered; packed: Numbered }>;
+  spreads: Record<string, { deviation: Numbered; packed: Numbered } | null>; // null: too large for a file
 }
 
 export interface SemanticJson {

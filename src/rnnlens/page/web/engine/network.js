@@ -1,6 +1,7 @@
 // The network: what a word is read as, recurrent layers in one or both directions, and the maps to its prediction. Like
 // rnnlens/model/network.py it gives every kind by name.
 
+import { Refusal } from "../base/refusal.js";
 import { TEXTS } from "../base/rules.js";
 import { Block } from "./blocks.js";
 import { CELLS } from "./cells.js";
@@ -28,7 +29,11 @@ export class Network {
     this.text = text;
     this.machine = machine;
     this.embedding = machine.tensors.perhaps(json.embedding);
-    this.layers = json.layers.map((layer) => (layer.cell in RECURRENCES ? new Block(layer, machine) : new Layer(layer, machine)));
+    this.layers = json.layers.map((layer) => {
+      if (Object.hasOwn(RECURRENCES, layer.cell)) return new Block(layer, machine);
+      if (Object.hasOwn(CELLS, layer.cell)) return new Layer(layer, machine);
+      throw new Refusal(`the file has a layer of ${layer.cell}, of which its page has no equations; publish the lens again`);
+    });
     this.maps = json.maps.map(({ weight, bias }) => ({
       weight: machine.tensors.matrix(weight),
       bias: bias === null ? null : machine.tensors.vector(bias),

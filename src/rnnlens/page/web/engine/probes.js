@@ -4,6 +4,7 @@
 import { LISTS } from "../base/rules.js";
 import { groupsOf } from "./plain.js";
 import { Questions } from "./questions.js";
+import { refusal } from "./refusals.js";
 
 /** @typedef {import("./manifest.d.ts").ProbesJson} ProbesJson */
 /** @typedef {import("./manifest.d.ts").StackJson} StackJson */
@@ -12,9 +13,11 @@ import { Questions } from "./questions.js";
 export class Probes {
   /** @param {ProbesJson} json @param {Machine} machine */
   constructor(json, machine) {
-    const { tensors } = machine, vary = Object.entries(json.spreads);
+    const { tensors } = machine;
     this.kinds = json.kinds;
-    this.spreads = new Map(vary.map(([kind, { deviation, packed }]) => [kind, { deviation: tensors.vector(deviation), packed: tensors.vector(packed) }]));
+    /** @type {Map<string, {deviation: Float32Array, packed: Float32Array} | null>} */
+    this.spreads = new Map(Object.entries(json.spreads).map(([kind, spread]) =>
+      [kind, spread && { deviation: tensors.vector(spread.deviation), packed: tensors.vector(spread.packed) }]));
     /** @type {Map<string, Stack>} */
     this.stacks = new Map(Object.entries(json.stacks).map(([semantic, stack]) => [semantic, new Stack(stack, machine)]));
   }
@@ -34,14 +37,12 @@ export class Probes {
     return this.stack(semantic).row(this.kinds.indexOf(kind), label);
   }
 
-  /** Whether a probe reads answers to questions. @param {string} kind @param {string} semantic */
-  isAsked(kind, semantic) {
-    return this.stack(semantic).probes[this.kinds.indexOf(kind)].questions !== null;
-  }
-
-  /** How the states of a kind vary: deviations, and correlations by rows of the lower triangle. @param {string} kind */
-  spread(kind) {
-    return this.spreads.get(kind) ?? null;
+  /** How the states of a kind vary: deviations, and correlations by rows of the lower triangle. @param {string} kind @param {string} semantic */
+  spread(kind, semantic) {
+    const found = this.spreads.get(kind);
+    if (found) return found;
+    const asked = this.stack(semantic).probes[this.kinds.indexOf(kind)].questions;
+    throw refusal(asked ? "edit_asked" : found === null ? "edit_left_out" : "edit_no_spread", { kind });
   }
 }
 

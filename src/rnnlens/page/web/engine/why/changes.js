@@ -104,8 +104,7 @@ export class TextEdits {
   direction(edit, label) {
     const { probes } = this.subject, number = numberOf(label, this.subject.answers(this.semantic).names);
     if (!probes?.kinds.includes(edit.kind)) throw refusal("edit_no_probe", { kind: edit.kind });
-    const spread = probes.spread(edit.kind);
-    if (!spread) throw refusal(probes.isAsked(edit.kind, this.semantic) ? "edit_asked" : "edit_no_spread", { kind: edit.kind });
+    const spread = probes.spread(edit.kind, this.semantic);
     const { weights } = probes.row(edit.kind, number, this.semantic), pattern = only(edit, patternOf(spread, weights));
     const sign = edit.push !== null ? 1 : -1, length = Math.max(NUMBERS.least_length, lengthOf(pattern));
     const size = (sign * edit.strength * lengthOf(spread.deviation)) / length;

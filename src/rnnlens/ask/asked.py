@@ -20,6 +20,7 @@ from torch import Tensor
 from rnnlens.ask.json_types import Count, Probability, Size
 from rnnlens.ask.questions import STRICT, Name, OfState, Subjects, given
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import count, message
 from rnnlens.base.schema import rounded, sent, unsent
 from rnnlens.labels.sets import BLANK, nearest, number_of
 from rnnlens.model.block import Block
@@ -31,8 +32,8 @@ from rnnlens.model.transition import Matrix, Transition
 from rnnlens.reading.changes import TextEdits
 from rnnlens.reading.reading import Reading
 
-CONTEXTS = 5  # other places of the text from which the same word is asked, at most
-_TOP = 5  # labels that are told
+CONTEXTS = count("asked_contexts")  # other places from which the same word is asked, at most
+_TOP = count("asked_labels")  # labels that are told
 _LEAST = 1e-30
 _number = rounded(4)
 Floats = NDArray[np.float64]
@@ -119,8 +120,8 @@ def told_of(reading: Reading, column: str, row: int, word: str | None = None) ->
     place = reading.place(column, row)
     model, kind = reading.subject.model, place.kind
     if kind.memory is None:
-        known = ", ".join(one.id for one in model.kinds if one.memory)
-        raise RnnlensError(f"{column} is no memory; memories are {known or 'not to be had'}")
+        known = ", ".join(one.id for one in model.kinds if one.memory) or message("no_memories")
+        raise RnnlensError(message("no_memory_column", column=column, known=known))
     state = reading.vector(column, row).double()
     at = max(0, row - place.back)
     decay = model.decay(kind, lambda one: reading.vector(one, at))
@@ -159,11 +160,9 @@ def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> MemoryAnswer
     number, seen = _known(reading, word)
     read = layer.ids[cell.output.id]
     if probes is None or read not in probes.kinds:
-        raise RnnlensError(
-            f"{read}, which {kind.id} is read by, has no probe that could tell of it"
-        )
+        raise RnnlensError(message("asked_unprobed", read=read, kind=kind.id))
     if row < 0:
-        raise RnnlensError(f"before the first word {kind.id} is empty; ask after a word")
+        raise RnnlensError(message("asked_before", kind=kind.id))
     at = {one: reading.vector(layer.ids[one], row) for one in cell.carried}
     places = [row, *_others(row)]
     answers = torch.stack([_asked(reading, layer, at, upto, number) for upto in places])
@@ -187,10 +186,8 @@ def _asked_layer(reading: Reading, kind: Kind) -> RecurrentLayer:
         if letter and layer.cell.matrix(letter):
             return layer
     known = ", ".join(model.matrices)
-    raise RnnlensError(
-        f"{kind.id} is not asked by words: only a memory that is a matrix has questions; "
-        f"{f'ask {known}' if known else 'this model has none'}"
-    )
+    remedy = message("asked_matrices", known=known) if known else message("no_matrices")
+    raise RnnlensError(message("asked_vector", kind=kind.id, remedy=remedy))
 
 
 def _memory_of(layer: RecurrentLayer) -> tuple[LinearCell, Weights]:
@@ -206,32 +203,24 @@ def _known(reading: Reading, word: str) -> tuple[int, int | None]:
     """The number of a word, and how often it came in training; an error where it never did."""
     side = reading.subject.session.text
     if side.mark is not None or side.features or reading.source:
-        raise RnnlensError(
-            "a memory is asked by a word where every word has the state after it in its own row; "
-            "of a model that reads a mark first, a pair or numbers it is not"
-        )
+        raise RnnlensError(message("asked_mark"))
     inputs = side.vocabulary.inputs
     if word not in inputs and BLANK + word not in inputs:
         near = " or ".join(map(repr, nearest(word, inputs)))
-        raise RnnlensError(
-            f"the model reads no word {word!r}, so that it has no question for it; "
-            + (f"did you mean {near}?" if near else "ask by one that it reads")
-        )
+        like = message("asked_like", near=near) if near else message("asked_unlike")
+        raise RnnlensError(message("asked_word", word=repr(word), like=like))
     number = number_of(word, inputs)
     counted = side.follows and inputs == side.vocabulary.labels
     seen = int(side.vocabulary.counts[number]) if counted else None
     if seen == 0:
-        raise RnnlensError(
-            f"{word!r} never came in training, so that the model has not learnt what to ask for "
-            "it; ask by a word that did"
-        )
+        raise RnnlensError(message("asked_unseen", word=repr(word)))
     return number, seen
 
 
 def _others(row: int) -> list[int]:
     """Other rows of the text after which the word is asked, too, spread over it."""
-    count = min(CONTEXTS, row)
-    return [k * row // count for k in range(count)]
+    some = min(CONTEXTS, row)
+    return [k * row // some for k in range(some)]
 
 
 def _asked(reading: Reading, layer: RecurrentLayer, at: States, upto: int, number: int) -> Tensor:

@@ -100,6 +100,36 @@ def test_who_wrote_memories_and_outputs_of_ten_recurrences(tmp_path):
         assert (given["stored"] is not None, given["path"] is not None) == (told, told)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("exact")
+def test_what_a_memory_is_and_answers_is_what_python_says(tmp_path, formula):
+    """Of matrices and vectors: norm, rank and half-life, and *asked by w*, or why it is not."""
+    lenses = [*(of_linear(tmp_path, cell, "output") for cell in LINEAR), formula]
+    text = "the dog sees a bird she said"
+    asked: list[tuple[int, str, Any]] = []
+    for k, lens in enumerate(lenses):
+        memories = [kind for kind in lens.subject.model.kinds if kind.memory]
+        for kind in memories:
+            of_kind = {"text": text, "column": kind.id}
+            asked += [(k, "api/memory", {**of_kind, "row": row}) for row in (0, 6)]
+            asked.append((k, "api/memory", {**of_kind, "row": 6, "word": "dogs"}))
+        edited = {"text": text, "column": memories[-1].id, "row": 4, "word": "old"}
+        asked.append((k, "api/memory", {**edited, "edits": [f"{memories[0].id}@2=0.5"]}))
+    there = {"text": text, "row": 2}
+    for badly in (
+        {"column": "S1", "word": "dgo"}, {"column": "S1", "word": "xyzzy"}, {"column": "q1"},
+        {"column": "S9"}, {"column": "S1", "row": 99}, {"column": "S1", "text": "{a|the} dog"},
+    ):  # fmt: skip
+        asked.append((LINEAR.index("gla"), "api/memory", {**there, **badly}))
+    answers = asked_engine(lenses, asked, wasm=True)
+    assert wrong(lenses, asked, answers) == []
+    told = [one["gives"] for one in answers if "gives" in one]
+    assert (
+        {bool(one["asked"]) for one in told} == {bool(one["rank"]) for one in told} == {True, False}
+    )
+    assert sum("refuses" in one for one in answers[-6:]) == 6
+
+
 @pytest.mark.release
 @pytest.mark.usefixtures("exact")
 @pytest.mark.parametrize("cell", LINEAR)

@@ -94,6 +94,13 @@ export class Reading {
     return found;
   }
 
+  /** A column by its id, or where a kind without a probe would have one. @param {string} id @param {number} row @returns {{kind: string, back: number}} */
+  place(id, row) {
+    if (this.columns.some((column) => column.id === id) || !this.subject.kinds.some((kind) => kind.id === id)) return this.column(id, row);
+    if (row >= this.ids.length) throw refusal("no_row", { row, count: this.ids.length });
+    return { kind: id, back: 0 };
+  }
+
   /** What one state says of every label. @param {string} id @param {number} row @param {Pause} pause */
   async logits(id, row, pause) {
     const { kind, back } = this.column(id, row), { states, before } = await this.states(row, row + 1, pause);

@@ -19,7 +19,7 @@ from rnnlens.labels.colours import default_colours
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.network import Network
-from rnnlens.model.network_config import CELL_NAMES, NetworkConfig
+from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED, NetworkConfig
 from rnnlens.page.publish.pack import packed
 from rnnlens.probe.memory_questions import Questions, how_many
 from rnnlens.probe.moments import Spread
@@ -86,7 +86,8 @@ def main() -> None:
         " ".join(f"word{chance.randrange(2, args.labels)}" for _ in range(16)) for _ in range(4)
     ]
     for cell in args.cells:
-        config = NetworkConfig(cell, width=args.width, heads=args.heads, keys=args.keys)
+        heads, keys = args.heads * (cell in HEADED), args.keys * (cell in KEYED)
+        config = NetworkConfig(cell, width=args.width, heads=heads, keys=keys)
         with tempfile.TemporaryDirectory() as folder:
             lens = random_lens(Path(folder) / cell, config, args.labels, args.rank, args.questions)
             pack = packed(lens.subject, lens.semantics, args.precision)

@@ -1,5 +1,5 @@
-// How long the engine of a published lens takes, in WebAssembly and without: to open, for each word of a text, for a key at
-// its end, and how long nobody else gets a turn. Arguments: the files of the manifest and of the tensors.
+// How long the engine of a published lens takes, in WebAssembly and without: to open, for each word of a text, also in
+// processor time, for a key at its end, and how long nobody else gets a turn. Arguments: the files of the manifest and of the tensors.
 
 import { readFileSync } from "node:fs";
 
@@ -37,11 +37,13 @@ for (const wasm of [true, false]) {
   const bytes = blob.buffer.slice(blob.byteOffset, blob.byteOffset + blob.length);
   let engine;
   const open = await took(async () => { engine = await Engine.of(JSON.parse(manifest.toString()), bytes, { wasm }); });
-  const words = [], keys = [];
+  const words = [], busy = [], keys = [];
   for (let round = 0; round < ROUNDS; round++) {
     for (const text of texts) {
-      const ms = await took(() => engine.answer("api/grid", { text: `${KEYS[round]} ${text}`, limit: 100 }));
-      words.push(ms / (text.split(" ").length + 1));
+      const before = process.cpuUsage(), count = text.split(" ").length + 1;
+      words.push((await took(() => engine.answer("api/grid", { text: `${KEYS[round]} ${text}`, limit: 100 }))) / count);
+      const { user, system } = process.cpuUsage(before);
+      busy.push((user + system) / 1000 / count);
     }
   }
   const line = texts.join(" ").split(" ").slice(0, 19).join(" ");
@@ -52,7 +54,7 @@ for (const wasm of [true, false]) {
   }
   const long = Array.from({ length: 200 }, (_, k) => texts[k % texts.length]).join(" ").split(" ").slice(0, 300).join(" ");
   const wait = await longestWait(() => engine.answer("api/grid", { text: long, limit: 300 }));
-  found[wasm ? "wasm" : "plain"] = { open, word: median(words), best: Math.min(...words), key: median(keys.slice(1)), wait,
+  found[wasm ? "wasm" : "plain"] = { open, word: median(words), processor: median(busy), best: Math.min(...words), key: median(keys.slice(1)), wait,
     memory: engine.subject.machine.floats.byteLength / 1e6 };
 }
 process.stdout.write(JSON.stringify(found));

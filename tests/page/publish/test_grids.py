@@ -118,7 +118,10 @@ def test_a_cell_that_the_page_has_no_equations_of_is_refused_in_one_line(tmp_pat
 
 @pytest.mark.slow
 def test_only_the_columns_that_are_asked_for_are_answered(formula):
-    some = [["h2", "y"], ["c1@-1", "x", "h2", "l1", "f1", "y"], None, ["nothing"], ["h2"]]
+    some = [
+        ["h2", "y"], ["c1@-1", "x", "h2", "l1", "f1", "y"], None, ["nothing"], ["h2"],
+        ["h1", "l2", "h2", "y"],  # beside three probes the prediction has a place of its own
+    ]  # fmt: skip
     more = {"text": f"{TEXTS[0]} dog", "previous": TEXTS[0], "have": 8}
     asked: list[Asked] = [
         (0, "api/grid", {**question, "columns": columns, "semantic": semantic})

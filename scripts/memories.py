@@ -40,6 +40,7 @@ from rnnlens.labels.colours import default_colours
 from rnnlens.model.network import Network
 from rnnlens.model.network_config import CELL_NAMES
 from rnnlens.model.text import TextSide
+from rnnlens.model.train.distributed import pick_device
 from rnnlens.model.train.training import Trainer, load_checkpoint, save_checkpoint
 from rnnlens.probe.evaluation import evaluate_model, evaluate_probes
 from rnnlens.probe.fit_config import FitConfig
@@ -53,7 +54,11 @@ Steps = list[tuple[str, str]]  # what is read, and what is right after it
 LANGUAGE, UNASKED = "language", "-"
 _STOPPED = 3  # the exit of a training that is to be continued
 _TEXTS = 400  # of the test data, that memories are measured on
-_SIZES = {"width": 48, "epochs": 12, "batch": 64, "learning_rate": 3e-3}  # of a task's network
+_TASK: dict[str, Any] = {  # how a task is trained: nothing is noise in it, so nothing is dropped
+    "width": 48, "epochs": 20, "batch": 64, "learning_rate": 3e-3, "weight_decay": 0.0,
+    "patience": 20, "dropout_words": 0.0, "dropout_input": 0.0, "dropout_hidden": 0.0,
+    "dropout_output": 0.0, "dropout_weight": 0.0,
+}  # fmt: skip
 _HEADS = (("right within", "right beyond"),  # of a task, and of language
           ("last memory", "its use", "half-life", "decayed", "erased"))  # fmt: skip
 _TOGETHER = 256  # sequences that are read side by side
@@ -158,7 +163,7 @@ class Bench:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.folder, self.args = Path(args.folder), args
-        self.device = torch.device(args.device)
+        self.device = pick_device(args.device)
 
     def options(self, item: Item) -> tuple[str, TrainOptions]:
         """The corpus of an item, and how it is trained."""
@@ -168,7 +173,7 @@ class Bench:
         train = self.folder / "tasks" / item.data / "train.txt"
         beside = {name: str(train.with_name(f"{name}.txt")) for name in ("valid", "test")}
         task = {"task": "tag", "format": "columns", "numbers": False, "unknown": 0.0, **beside}
-        return str(train), TrainOptions.of({**_SIZES, **task, **chosen})
+        return str(train), TrainOptions.of({**_TASK, **task, **chosen})
 
     def run(self, item: Item) -> Run:
         """The folder of an item's network."""
@@ -296,7 +301,7 @@ def measure(bench: Bench, item: Item, network: Network, corpus: EncodedCorpus) -
     run, dataset = bench.run(item), sentence_dataset(network, corpus)
     probes = fit_probes(dataset, FitConfig(probe="shared", **json.loads(bench.args.fit)))
     run.write_probes(probes, {}, half=True)
-    scores = evaluate_probes(probes, dataset, used=item.data == LANGUAGE)
+    scores = evaluate_probes(probes.to(dataset.device), dataset, used=item.data == LANGUAGE)
     own = evaluate_model(dataset, corpus.vocabulary.labels)
     numbers: dict[str, Any] = {
         "weights": sum(p.numel() for p in network.parameters()),
@@ -304,6 +309,7 @@ def measure(bench: Bench, item: Item, network: Network, corpus: EncodedCorpus) -
         "model": own.model,
         "kinds": {s.kind: s.to_json() for s in scores},
     }
+    network = network.cpu()  # one text at a time is quicker there
     side = TextSide.of_words(corpus.vocabulary)
     texts = [ids.tolist() for ids in _test_texts(corpus)]
     numbers["lost"] = of_states(network, texts[:_TEXTS])
@@ -415,21 +421,25 @@ def _row(data: str, cell: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def _names(given: str) -> list[str]:
+    """Names with a comma between; of nothing, none."""
+    return [name for name in given.split(",") if name]
+
+
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
     """What is asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    names = partial(str.split, sep=",")
     parser.add_argument("folder", help="where everything is kept")
     parser.add_argument(
         "--corpus", default="", help="a corpus of language; without it, tasks alone"
     )
-    parser.add_argument("--cells", type=names, default=list(CELL_NAMES), help="comma between")
-    parser.add_argument("--tasks", type=names, default=list(TASKS), help="comma between")
+    parser.add_argument("--cells", type=_names, default=list(CELL_NAMES), help="comma between")
+    parser.add_argument("--tasks", type=_names, default=list(TASKS), help="comma between")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument(
-        "--count", type=int, default=20_000, help="sequences of a task to learn from"
+        "--count", type=int, default=8_000, help="sequences of a task to learn from"
     )
     parser.add_argument("--options", default="{}", help="options of training, as JSON")
     parser.add_argument("--fit", default="{}", help="options of the probes, as JSON")

@@ -253,3 +253,24 @@ def test_a_single_state_is_predicted_as_many_are_also_after_the_weights_change(t
         torch.testing.assert_close(network.predict(states[2:3]), every[2:3])
         torch.testing.assert_close(network.predict(states[2:4]), every[2:4])
         (network.embedding if tied else network.readout).mul_(2)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_aligned_labels_have_the_same_loss_and_gradients(tied):
+    losses, slopes = [], []
+    targets = torch.tensor([0, 3, LABELS - 1])
+    for name in ("predict", "predict_aligned"):
+        net = network(NetworkConfig(width=4, tied=tied), 0).requires_grad_()
+        logits = getattr(net, name)(torch.randn(3, 4, generator=torch.Generator().manual_seed(1),
+                                                dtype=torch.float64))  # fmt: skip
+        loss = F.cross_entropy(logits, targets)
+        loss.backward()
+        losses.append(loss.item())
+        slopes.append(
+            [p.grad for p in (net.embedding, net.readout, net.bias) if p.grad is not None]
+        )
+    assert logits.shape == (3, 64)
+    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
+    assert len(slopes[0]) == 2 + tied
+    for plain, aligned in zip(*slopes, strict=True):
+        torch.testing.assert_close(plain, aligned)

@@ -74,8 +74,8 @@ def test_much_memory_is_told_before_with_the_flags_that_help():
 
 def test_a_cell_has_its_recipe_where_neither_flag_nor_task_says_otherwise():
     plain, gla = TrainOptions.of({}), TrainOptions.of({"cell": "gla"})
-    assert gla.training.dropout_words > plain.training.dropout_words
+    assert gla.training.weight_decay > plain.training.weight_decay
     assert TrainOptions.of({"cell": "lstm"}) == plain
-    assert TrainOptions.of({"cell": "gla", "dropout_words": 0.0}).training.dropout_words == 0
+    assert TrainOptions.of({"cell": "gla", "weight_decay": 0.0}).training.weight_decay == 0
     tagger = TrainOptions.of({"task": "tag"})
     assert TrainOptions.of({"task": "tag", "cell": "gla"}).training == tagger.training

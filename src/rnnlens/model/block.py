@@ -27,6 +27,7 @@ from rnnlens.model.transition import Matrix, Transition
 
 Shape = tuple[int, ...]
 Curve = Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor]  # x and how it is scaled -> scaled x
+SUM = "t"  # the letter of the residual stream after a layer
 TAPS = 4  # timesteps that a short convolution sees
 _EPS = 1e-6  # added to a mean square
 
@@ -80,9 +81,16 @@ def normed(x: Tensor, w: Weights, curve: Curve = curved) -> Tensor:
 
 
 def residual(x: Tensor, mixed: Tensor, w: Weights) -> Tensor:
-    """A layer's output: its input, brought to its width, and what it makes of its memory."""
+    """A layer's input, brought to its width, and what the layer makes of its memory."""
     skipped = F.linear(x, w["w_r"]) if "w_r" in w else x
     return skipped + F.linear(mixed, w["w_h"])
+
+
+def output_of_sum(t: Tensor) -> Tensor:
+    """A layer's output: that sum, with a mean square of 1. So it stays within bounds for the layer
+    above and for the readout, as papers have it by a norm before either.
+    """
+    return t * root_mean_square(t)
 
 
 def residual_shapes(inputs: int, width: int) -> dict[str, Shape]:
@@ -105,12 +113,21 @@ def kinds_of(
     family: tuple[Kind, ...], *own: Kind, output: str, sources: str = ""
 ) -> tuple[Kind, ...]:
     """The kinds of a block: its own, which take the place of those of its family, the others of the
-    family, and the output `h`, whose equation is `output`, of the read and other `sources`.
+    family, the residual stream `t`, which is `output`, of the read and other `sources`, and the
+    output `h`.
     """
     read, letters = output_of(family), {kind.id for kind in own}
     others = [replace(kind, output=False) for kind in family if kind.id not in letters]
     edges = (Edge(BELOW), *map(Edge, sources), Edge(read.id))
-    return (*own, *others, Kind("h", "output state", "h", output, edges, output=True))
+    return (*own, *others, *around(output, edges))
+
+
+def around(output: str, sources: tuple[Edge, ...]) -> tuple[Kind, Kind]:
+    """The residual stream after a layer, which is `output`, and what the layer gives of it."""
+    return (
+        Kind(SUM, "residual stream", SUM, f"{SUM} = {output}", sources),
+        Kind("h", "output state", "h", f"h = norm({SUM})", (Edge(SUM),), output=True),
+    )
 
 
 PAST = Kind("p", "past inputs", "p", "p = the last 3 that the convolution has read",
@@ -195,8 +212,8 @@ class Block(Cell):
         """How many numbers of past inputs there are."""
         return (TAPS - 1) * len(w["conv"])
 
-    def out(self, x: Tensor, now: States, w: Weights, scale: Tensor) -> Tensor:
-        """The output, of the layer's input and what was read."""
+    def sum(self, x: Tensor, now: States, w: Weights, scale: Tensor) -> Tensor:
+        """The residual stream, of the layer's input and what was read."""
         mixed = now[self.inner.output.id] * scale
         beside = self.beside(now, w)
         return residual(x, mixed if beside is None else mixed + beside, w)
@@ -211,7 +228,8 @@ class Block(Cell):
         given = inner.wide({kind: now[kind] for kind in inner.given})
         every = inner.one_step(given, inner.wide(before), self.constants(w), edit)
         now |= {kind: inner.flat(kind, values) for kind, values in every.items()}
-        now["h"] = edit("h", self.out(a, now, w, self.scale(now, w)))
+        now[SUM] = edit(SUM, self.sum(a, now, w, self.scale(now, w)))
+        now["h"] = edit("h", output_of_sum(now[SUM]))
         return {kind.id: now[kind.id] for kind in self.kinds}
 
     def _states(
@@ -221,7 +239,8 @@ class Block(Cell):
             return super()._states(x, start, w, edits, fused)
         own = self.given(normed(x, w), start, w, unchanged, curved)
         every = self._of_memory(own, start, w)
-        every["h"] = self.out(x, own | {k: every[k] for k in self._read}, w, self.scale(every, w))
+        every[SUM] = self.sum(x, own | {k: every[k] for k in self._read}, w, self.scale(every, w))
+        every["h"] = output_of_sum(every[SUM])
         return every
 
     @property
@@ -249,7 +268,7 @@ class Block(Cell):
         before = inner.wide({kind: start[kind] for kind in inner.carried})
         read = read_at_once(inner, given, before, self.constants(w))
         now = own | {inner.output.id: inner.flat(inner.output.id, read)}
-        return self.out(x, now, w, self.scale(now, w))
+        return output_of_sum(self.sum(x, now, w, self.scale(now, w)))
 
     def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
         lines, first = _Lines(), self.start(w, x.shape[1])
@@ -260,7 +279,8 @@ class Block(Cell):
 
         own = self.given(normed(x, w, lines.replay), first, w, put, lines.replay)
         every = self._of_memory(own, first, w)
-        every["h"] = self.out(x, every, w, self.scale(real, w))
+        every[SUM] = self.sum(x, every, w, self.scale(real, w))
+        every["h"] = every[SUM] * root_mean_square(real[SUM])
         return every
 
     # Questions about the memory go to it.
@@ -301,17 +321,29 @@ class Block(Cell):
         return self.inner.carry_back(memory, through, self._inner(now), self.constants(w))
 
     def read_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
-        back = (through @ w["w_h"].to(through)) * self._scale(now, w)
+        back = sum_back(through, now, w) * self._scale(now, w)
         return self.inner.read_back(back, self._inner(now), self.constants(w))
 
     def unstored(self, now: States, w: Weights) -> Tensor | None:
         beside = self.inner.unstored(self._inner(now), self.constants(w))
         read = now[self.inner.output.id]
         stored = read if beside is None else read - beside
-        return now["h"] - F.linear(stored * self._scale(now, w), w["w_h"].to(read))
+        return not_of(stored * self._scale(now, w), now, w)
 
     def _scale(self, now: States, w: Weights) -> Tensor:
         return self.scale(now, {name: weight.to(now["h"]) for name, weight in w.items()})
+
+
+def sum_back(through: Tensor, now: States, w: Weights) -> Tensor:
+    """What a number of what is mapped counts for, where one of the output counts for `through`,
+    with the norm's factor held.
+    """
+    return (through * root_mean_square(now[SUM])) @ w["w_h"].to(through)
+
+
+def not_of(mixed: Tensor, now: States, w: Weights) -> Tensor:
+    """What of the output comes from something else than what is `mixed` into it."""
+    return now["h"] - root_mean_square(now[SUM]) * F.linear(mixed, w["w_h"].to(mixed))
 
 
 def convolved(x: Tensor, past: Tensor, w: Weights) -> tuple[Tensor, Tensor]:

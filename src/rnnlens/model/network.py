@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import torch
@@ -36,6 +36,8 @@ from rnnlens.model.traceable import (
 )
 from rnnlens.model.train.dropout import Dropout
 from rnnlens.model.transition import LARGEST
+
+_ALIGNED = 64  # labels at once, of products on a GPU
 
 
 class Network(nn.Module, Traceable):
@@ -181,6 +183,16 @@ class Network(nn.Module, Traceable):
                 RecurrentLayer(layer.cell, layer.weights(), ids, below or (EMBEDDING.id,), reverse)
             )
         return tuple(layers)
+
+    def predict_aligned(self, y: Tensor) -> Tensor:
+        """The same with labels beyond the last one, up to a multiple of 64, that have no
+        probability; for training on a GPU, whose products are quick for such sizes alone.
+        """
+        weight = self.readout
+        if self.config.tied:
+            y, weight = F.linear(y, weight), self.embedding
+        more = -self.label_count % _ALIGNED
+        return F.linear(y, F.pad(weight, (0, 0, 0, more)), F.pad(self.bias, (0, more), value=-inf))
 
     def predict(self, y: Tensor) -> Tensor:
         """The paper's F before the softmax: labels (..., V) from the last layer's output."""

@@ -30,13 +30,13 @@ class TrainOptions:
     @classmethod
     def of(cls, given: Mapping[str, Any], preset: str | None = None) -> "TrainOptions":
         """What is asked for by name; where nothing is said, as the preset has it, or the recipe of
-        the task or of the cell.
+        the task. The recipe of a cell is for the next word, which it was chosen by.
         """
         if preset and preset not in PRESETS:
             raise RnnlensError(f"no preset is called {preset!r}; there is {', '.join(PRESETS)}")
         task = given.get("task") or NEXT
         cell = CELL_RECIPES.get(str(given.get("cell")), {})
-        values = {**cell, **RECIPES.get(str(task), {}), **(PRESETS[preset] if preset else {})}
+        values = {**RECIPES.get(str(task), cell), **(PRESETS[preset] if preset else {})}
         options = cls(
             corpus=from_flags(CorpusConfig, given, values),
             network=from_flags(NetworkConfig, given, values),

@@ -35,7 +35,7 @@ class Griffin(Block):
         Kind("a", "decay", "a", "a = exp(-8 softplus(Λ) r)", (Edge("b"),), range=_SHARE, gate=True),
         Kind("w", "written memory", "w", "w = √(1 - a²) ∘ i ∘ u",
              (Edge("a"), Edge("i"), Edge("u"))),
-        output="h = x + W_h (o ∘ c)",
+        output="x + W_h (o ∘ c)",
         sources="o",
     )  # fmt: skip
 

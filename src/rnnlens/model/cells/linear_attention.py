@@ -28,7 +28,7 @@ _BELOW, _PAST, _SHARE = (Edge(BELOW),), (Edge(BELOW), Edge("p", 1)), (0.0, 1.0)
 _GATE = Kind("o", "output gate", "o", "o = SiLU(W_o norm(x))", _BELOW, gate=True)
 _SLOW = 16  # the root of a decay that is taken, so that it begins near 1
 _RANK = 16  # numbers through which decays are computed
-_READ = "h = x + W_h (o ∘ norm(r))"
+_READ = "x + W_h (o ∘ norm(r))"
 
 
 class _Heads(Block):

@@ -52,7 +52,7 @@ class Mamba(Block):
         Kind("u", "value", "u", "u = SiLU(conv(W_u norm(x)))", _PAST),
         Kind("d", "step size", "Δ", "Δ = softplus(W_Δ u + b_Δ)", (Edge("u"),), range=(0.0, None),
              gate=True),
-        output="h = x + W_h (z ∘ r)",
+        output="x + W_h (z ∘ r)",
         sources="o",
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ class Mamba2(Block):
         Kind("C", "question", "C", "C = SiLU(conv(W_C norm(x)))", _PAST),
         Kind("d", "step size", "Δ", "Δ = softplus(W_Δ norm(x) + b_Δ)", _BELOW, range=(0.0, None),
              gate=True),
-        output="h = x + W_h norm(z ∘ r)",
+        output="x + W_h norm(z ∘ r)",
         sources="o",
     )  # fmt: skip
 

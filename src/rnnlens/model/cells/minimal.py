@@ -50,7 +50,7 @@ class MinGRU(_Minimal):
         _CANDIDATE,
         Kind("a", "decay", "a", "a = 1 - z", (Edge("z"),), range=_SHARE, gate=True),
         Kind("w", "written memory", "w", "w = z ∘ n", (Edge("z"), Edge("n"))),
-        output="h = x + W_h c",
+        output="x + W_h c",
     )
 
     def given(self, x: Tensor, before: States, w: Weights, put: Change, curve: Curve) -> States:  # noqa: ARG002
@@ -80,7 +80,7 @@ class MinLSTM(_Minimal):
         _CANDIDATE,
         Kind("a", "decay", "a", "a = f / (f + i)", (Edge("f"), Edge("i")), range=_SHARE, gate=True),
         Kind("w", "written memory", "w", "w = i / (f + i) ∘ n", (Edge("f"), Edge("i"), Edge("n"))),
-        output="h = x + W_h c",
+        output="x + W_h c",
     )
 
     def given(self, x: Tensor, before: States, w: Weights, put: Change, curve: Curve) -> States:  # noqa: ARG002

@@ -43,7 +43,7 @@ class RWKV7(Block):
         Kind("g", "removed key", "κ", "κ = ξ ∘ W_K x_K, of length 1", _SHIFTED, range=(-1.0, 1.0)),
         Kind("K", "key", "K", "K = W_K x_K ∘ (1 + (a - 1) ∘ α)", (*_SHIFTED, Edge("b"))),
         Kind("o", "output gate", "o", "o = W_o σ(V_o x_o)", _SHIFTED, gate=True),
-        output="h = x + W_h (o ∘ (norm(r) + (q ∘ ρ · K) v))",
+        output="x + W_h (o ∘ (norm(r) + (q ∘ ρ · K) v))",
         sources="oqKv",
     )  # fmt: skip
 

@@ -12,19 +12,24 @@ from torch import Tensor
 from rnnlens.base.pace import checkpoint
 from rnnlens.model.block import (
     PAST,
+    SUM,
     Block,
     Curve,
     Shape,
     Size,
+    around,
     begin,
     convolved,
     kinds_of,
     normed,
+    not_of,
     of_heads,
+    output_of_sum,
     residual,
     residual_shapes,
     root_mean_square,
     silu,
+    sum_back,
 )
 from rnnlens.model.cell import Cell, Change, States, Weights, register, unchanged
 from rnnlens.model.cells import linear_memories as families
@@ -56,7 +61,7 @@ class MLSTM(Block):
         Kind("i", "input gate, as exponent", "i", "i = W_i u + b_i", _U, gate=True),
         Kind("f", "forget gate, as exponent", "f", "f = log σ(W_f u + b_f)", _U, range=(None, 0.0),
              gate=True),
-        output="h = x + W_h (o ∘ (norm(r) + λ ∘ u))",
+        output="x + W_h (o ∘ (norm(r) + λ ∘ u))",
         sources="ou",
     )  # fmt: skip
 
@@ -121,8 +126,7 @@ class SLSTM(Cell):
         PAST,
         Kind("u", "convolved input", "u", "u = SiLU(conv(norm(x)))", _PAST),
         *map(_own, slstm.SLSTM.kinds),
-        Kind("h", "output state", "h", "h = x + W_h norm(r)", (Edge(BELOW), Edge("r")),
-             output=True),
+        *around("x + W_h norm(r)", (Edge(BELOW), Edge("r"))),
     )  # fmt: skip
 
     def __init__(self, heads: int = 1) -> None:
@@ -165,8 +169,8 @@ class SLSTM(Cell):
     ) -> States:
         """Every kind at a timestep, of the sums over its input and over the convolved one."""
         now = self.memory.step(sums, prev, {"w_h": w["w_s"]}, edit)
-        h = edit("h", residual(x, now["r"] * self._scale(now["r"], w), w))
-        return {**own, **now, "h": h}
+        t = edit(SUM, residual(x, now["r"] * self._scale(now["r"], w), w))
+        return {**own, **now, SUM: t, "h": edit("h", output_of_sum(t))}
 
     def _scale(self, read: Tensor, w: Weights) -> Tensor:
         return of_heads(read, self.heads) * w["norm_r"].to(read)
@@ -193,7 +197,7 @@ class SLSTM(Cell):
             now = self.memory.step(sums, now, {"w_h": w["w_s"]})
             reads.append(now["r"])
         read = torch.stack(reads)
-        return residual(x, read * self._scale(read, w), w)
+        return output_of_sum(residual(x, read * self._scale(read, w), w))
 
     def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:
         width = real["c"].shape[-1]
@@ -213,8 +217,9 @@ class SLSTM(Cell):
                 states[kind].append(value)
         found = {kind: torch.stack(values) for kind, values in states.items()}
         weights = real["n"]  # of gates alone, which are held
-        return {**found, "n": weights, "l": real["l"],
-                "h": residual(x, found["r"] * scale, w)}  # fmt: skip
+        t = residual(x, found["r"] * scale, w)
+        return {**found, "n": weights, "l": real["l"], SUM: t,
+                "h": t * root_mean_square(real[SUM])}  # fmt: skip
 
     def _own_sums(self, read: Tensor, w: Weights) -> Tensor:
         """What the cell input sees of what was read before."""
@@ -228,12 +233,11 @@ class SLSTM(Cell):
         return self.memory.true_decay(memory, now, w)
 
     def read_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
-        back = (through @ w["w_h"].to(through)) * self._scale(now["r"], w)
+        back = sum_back(through, now, w) * self._scale(now["r"], w)
         return self.memory.read_back(back, now, w)
 
     def unstored(self, now: States, w: Weights) -> Tensor:
-        read = now["r"]
-        return now["h"] - F.linear(read * self._scale(read, w), w["w_h"].to(read))
+        return not_of(now["r"] * self._scale(now["r"], w), now, w)
 
 
 def _line_of(read: Tensor) -> Callable[[Tensor], Tensor]:

@@ -203,7 +203,8 @@ class Trainer:
         """One step. It takes only tensors, so that a CUDA graph can replay it."""
         scale, rate, follow = scalars
         h = self.network.hidden(inputs, self.dropout, lengths)  # (T, B, H)
-        logits = self.network.predict(h.flatten(0, 1))  # (T * B, V)
+        predict = self.network.predict_aligned if h.is_cuda else self.network.predict
+        logits = predict(h.flatten(0, 1))  # (T * B, V)
         nll = F.cross_entropy(logits, targets.flatten(), reduction="sum")
         self.optimiser.zero_grad(set_to_none=True)
         (nll * scale).backward()

@@ -108,7 +108,8 @@ export class Block {
     const now = (/** @type {string} */ letter) => every[letter], scale = cell.scale(this, now), beside = cell.beside?.(this, now);
     const mixed = now(family.output).map((value, k) => value * (scale?.[k] ?? 1) + (beside?.[k] ?? 0));
     const skipped = this.matrices.w_r ? this.product("w_r", x) : x;
-    return { ...every, h: edit("h", this.product("w_h", mixed).map((value, k) => value + skipped[k])) };
+    const t = edit("t", this.product("w_h", mixed).map((value, k) => value + skipped[k])), factor = rootMeanSquare(t, 0, t.length);
+    return { ...every, t, h: edit("h", t.map((value) => value * factor)) };
   }
 
   /** What becomes of the memories, and what is read of them. @param {Letters} own what is given @param {Letters} prev @param {Change} edit @returns {Letters} */
@@ -187,7 +188,19 @@ export class Block {
     return times(Float64Array.from(norm_r, (weight, k) => weight * (gate?.[k] ?? 1)), factors);
   }
 
-  /** What of the read counts for so much where the output does, once it is scaled and before. @param {Numbers} through @param {StateOf} now */
+  /** What the residual stream is multiplied with in the output. @param {StateOf} now */
+  factor(now) {
+    const t = now("t");
+    return rootMeanSquare(t, 0, t.length);
+  }
+
+  /** What the residual stream counts for where the output does, with its factor held. @param {Numbers} through @param {StateOf} now */
+  sumBack(through, now) {
+    const factor = this.factor(now);
+    return Float64Array.from(through, (x) => x * factor);
+  }
+
+  /** What of the read counts for so much where the residual stream does, once it is scaled and before. @param {Numbers} through @param {StateOf} now */
   mixedBack(through, now) {
     const mixed = this.transposed("w_h", through), scale = this.cell.scale(this, now);
     return { mixed, read: scale ? mixed.map((x, k) => x * scale[k]) : mixed };
@@ -195,7 +208,7 @@ export class Block {
 
   /** What a unit of the memory counts for where one of the output does. @param {Numbers} through @param {StateOf} now */
   readBack(through, now) {
-    return this.family.asked(this, this.mixedBack(through, now).read, now);
+    return this.family.asked(this, this.mixedBack(this.sumBack(through, now), now).read, now);
   }
 
   /** What a unit of a memory before a word counts for where one after it does. @param {Float64Array} through @param {StateOf} now */
@@ -205,14 +218,14 @@ export class Block {
 
   /** What of the output comes from no memory. @param {StateOf} now */
   unstored(now) {
-    const { family, cell } = this, scale = cell.scale(this, now), beside = family.direct(this, now);
+    const { family, cell } = this, scale = cell.scale(this, now), beside = family.direct(this, now), factor = this.factor(now);
     const stored = this.product("w_h", now(family.output).map((value, k) => (value - (beside?.[k] ?? 0)) * (scale?.[k] ?? 1)));
-    return now("h").map((value, k) => value - stored[k]);
+    return now("h").map((value, k) => value - factor * stored[k]);
   }
 
   /** What input and past count for with gates held. @param {Moment} moment @param {SlopeOf} slope @returns {Passed} */
   held(moment, slope) {
-    const { family, cell, json } = this, [[memory, { kept }]] = Object.entries(json.memories), output = slope("h");
+    const { family, cell, json } = this, [[memory, { kept }]] = Object.entries(json.memories), output = this.sumBack(slope("h"), moment.now);
     const { mixed, read } = this.mixedBack(output, moment.now), own = memory === family.output ? null : slope(family.output);
     const asked = family.asked(this, own ? read.map((x, k) => x + own[k]) : read, moment.now), whole = slope(memory).map((x, k) => x + asked[k]);
     const into = cell.into(this, whole, { read, mixed }, moment);

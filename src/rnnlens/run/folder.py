@@ -181,7 +181,7 @@ class Run:
         """Write the probes, and probes.json with their hash, the model's, and how they were made.
 
         In half precision the file is half as large, and probabilities move in the fourth digit;
-        with bytes that of many labels is a third as large, and they move in the third.
+        with bytes that of many labels is a third as large, and they move in the second at most.
         Whatever moment it is killed at, the run has the old probes or the new.
         """
         from rnnlens.base.tensors import packed

@@ -1,6 +1,7 @@
 """Rebuild a bundled network: train, round to half precision, fit probes, measure, pack.
 
     python scripts/bundle.py english-news amalgum_news.conllu.gz
+    python scripts/bundle.py english-news amalgum_news.conllu.gz --probes-only
     python scripts/bundle.py english-news amalgum_news.conllu.gz --index-only
     python scripts/bundle.py english-tags amalgum_news.conllu.gz
     python scripts/brackets.py make brackets --words 60000
@@ -9,6 +10,7 @@
 Each step is an ordinary rnnlens command and is left out where its result is already there, so that
 an interrupted build continues. Two minutes on one GPU; what is rounded is what probes are fitted
 to and what is measured, so every figure in a model card is of the very files that are shipped.
+With --probes-only the probes that are shipped are stored anew, as the recipe says, and measured.
 Of english-news a small index of its test sentences is shipped too, which is of these very files and
 is made anew whenever one of them changes: with --index-only, in a minute or two on a CPU.
 """
@@ -23,6 +25,7 @@ from typing import NamedTuple
 
 from rnnlens.base.files import write_json
 from rnnlens.cli import main as rnnlens
+from rnnlens.probe.probes import Precision
 from rnnlens.run.folder import Run
 from rnnlens.run.record import TRAINED
 
@@ -42,6 +45,7 @@ class Recipe(NamedTuple):
     fit: str = ""
     eval: str = "--all"
     search: str = ""  # of its index; empty: none is shipped
+    probes: Precision = "half"  # how exactly they are stored
 
 
 _NO_DROPOUT = "--dropout-words 0 --dropout-input 0 --dropout-output 0 --dropout-weight 0"
@@ -50,6 +54,7 @@ RECIPES = {
         fit="--probe shared --semantic output,input",
         eval="--all --horizon 4",
         search="--split test --words 4800",
+        probes="byte",
     ),
     "english-tags": Recipe(  # small, so that there is room for it
         "--task tag --bidirectional --width 32 --min-count 5 --epochs 8 --learning-rate 0.005 "
@@ -90,14 +95,28 @@ def build(args: argparse.Namespace, recipe: Recipe, to: Path) -> None:
         command("train", args.corpus, "-o", full.path, *recipe.train.split())
     if not (half.path / "model.json").exists():
         rounded(full, half)
-    corpus = ("--corpus", args.corpus)
     if not half.has_probes():
-        command("fit", half.path, *corpus, *recipe.fit.split())
-        half.write_probes(half.probes(), asdict(half.fit_config()), half=True)
-    command("eval", half.path, *corpus, *recipe.eval.split())
+        command("fit", half.path, "--corpus", args.corpus, *recipe.fit.split())
+    store_and_measure(half, args, recipe, to)
+
+
+def store_again(args: argparse.Namespace, recipe: Recipe, to: Path) -> None:
+    """Store the probes that are shipped as the recipe says, and measure them."""
+    run = Run(args.work / args.name / "again")
+    shutil.rmtree(run.path, ignore_errors=True)
+    shutil.copytree(SHIPPED / args.name, run.path, ignore=shutil.ignore_patterns("index"))
+    store_and_measure(run, args, recipe, to)
+
+
+def store_and_measure(run: Run, args: argparse.Namespace, recipe: Recipe, to: Path) -> None:
+    """Store the probes of a run as the recipe says, measure what is then there, and put it in its
+    place. What is stored so already stays as it is, to the bit.
+    """
+    run.write_probes(run.probes(), asdict(run.fit_config()), recipe.probes)
+    command("eval", run.path, "--corpus", args.corpus, *recipe.eval.split())
     to.mkdir(parents=True, exist_ok=True)
-    for name in filter(lambda name: (half.path / name).exists(), (*FILES, EXAMPLES)):
-        shutil.copy(half.path / name, to)
+    for name in filter(lambda name: (run.path / name).exists(), (*FILES, EXAMPLES)):
+        shutil.copy(run.path / name, to)
     shorten(to / "evaluation.json")
 
 
@@ -127,12 +146,16 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--work", type=Path, default=Path("runs/bundle"), help="where to build")
     parser.add_argument("--to", type=Path, default=SHIPPED, help="where to put what is shipped")
-    parser.add_argument("--index-only", action="store_true", help="of the run that is shipped")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--probes-only", action="store_true", help="of the run that is shipped")
+    only.add_argument("--index-only", action="store_true", help="of the run that is shipped")
     args = parser.parse_args()
     recipe, to = RECIPES[args.name], args.to / args.name
-    if not args.index_only:
+    if args.probes_only:
+        store_again(args, recipe, to)
+    elif not args.index_only:
         build(args, recipe, to)
-    if recipe.search:
+    if recipe.search and not args.probes_only:
         command("index", to, "--corpus", args.corpus, *recipe.search.split(),
                 "-o", to / "index", "--anew")  # fmt: skip
         _name_source(to / "index/manifest.json", args.corpus.name)

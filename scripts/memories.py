@@ -300,7 +300,7 @@ def measure(bench: Bench, item: Item, network: Network, corpus: EncodedCorpus) -
     """All numbers of a trained item; its probes are kept in its run."""
     run, dataset = bench.run(item), sentence_dataset(network, corpus)
     probes = fit_probes(dataset, FitConfig(probe="shared", **json.loads(bench.args.fit)))
-    run.write_probes(probes, {}, half=True)
+    run.write_probes(probes, {}, "half")
     scores = evaluate_probes(probes.to(dataset.device), dataset, used=item.data == LANGUAGE)
     own = evaluate_model(dataset, corpus.vocabulary.labels)
     numbers: dict[str, Any] = {

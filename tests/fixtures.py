@@ -126,7 +126,7 @@ def formula_run(
     run.write_record({"status": TRAINED, "corpus": {}, "network": {}, "training": {}})
     if family:
         probes = formula_probes(network, family, tuple(semantics.split()))
-        run.write_probes(probes, {}, half=True)
+        run.write_probes(probes, {}, "half")
     return path
 
 

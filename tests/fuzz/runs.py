@@ -7,6 +7,7 @@ import random
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,16 @@ from rnnlens.base.files import sha256, write_json
 from rnnlens.base.tensors import packed
 from rnnlens.cli import main
 from rnnlens.lens.open import opened
+from rnnlens.probe.probes import Precision
 from rnnlens.run.folder import Run
 
 TEXTS = ("the old dog sees", "`` a strange word")
 OPTIONAL = ("evaluation.json", "examples.safetensors", "probes.json")  # a run may be without
 
 
+_NETWORKS: tuple[tuple[str, str, Precision], ...] = (
+    ("lstm", "shared", "single"), ("gru", "linear", "half"), ("rnn", "shared", "byte"),
+)  # fmt: skip
 _TOKENIZER = {  # as the library `tokenizers` writes one
     "added_tokens": [{"id": 0, "content": "<s>", "special": True, "normalized": False}],
     "normalizer": {"type": "NFC"},
@@ -69,12 +74,14 @@ def make_runs(folder: Path) -> list[Path]:
     corpus = folder / "corpus.conllu"
     corpus.write_text(grammar.conllu(60), encoding="utf-8")
     made = []
-    for cell, probe in (("lstm", "shared"), ("gru", "linear")):
+    for cell, probe, precision in _NETWORKS:
         path = folder / cell / "run"
         flags = "--width 4 --batch 32 --epochs 1 --min-count 1 --device cpu".split()
         assert command("train", corpus, "-o", path, "--cell", cell, *flags)[0] == 0
         asked = "--rank 3 --epochs 0 --semantic output,input --device cpu".split()
         assert command("fit", path, "--probe", probe, *asked)[0] == 0
+        run = Run(path)
+        run.write_probes(run.probes(), asdict(run.fit_config()), precision)
         assert command("eval", path, "--device", "cpu")[0] == 0
         made.append(path)
     torch.manual_seed(1)

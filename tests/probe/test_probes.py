@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 import torch
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.probe.probes import Probes
+from rnnlens.probe.moments import Spread
+from rnnlens.probe.probes import Probes, stored
 
 
 def probes(family="linear", **changes):
@@ -87,3 +89,83 @@ def test_gradients_go_through_them_after_a_text_was_read():
     (piece,) = made.stacks["output"].pieces(states, size=4)
     piece.logits().sum().backward()
     assert all(one.grad is not None and one.grad.any() for one in states.values())
+
+
+def many(labels=90, rank=130, width=150):
+    """Probes whose label matrix and correlations have several blocks."""
+    torch.manual_seed(0)
+    states = torch.randn(400, width, dtype=torch.float64) @ torch.randn(width, width).double()
+    tensors = {
+        "output/labels": torch.randn(labels, rank) * torch.logspace(-3, 3, labels)[:, None],
+        "output/counts": torch.arange(labels) * 1000,
+        "output/h/weight": torch.randn(rank, width), "output/h/bias": torch.randn(rank),
+        "output/h/label_bias": torch.randn(labels),
+        **Spread.of(states.T.cov()).tensors("h"),
+    }  # fmt: skip
+    tensors["output/labels"][3] = 0
+    return Probes.of("shared", ["h"], ["output"], labels, tensors)
+
+
+def again(tensors, labels=90):
+    return Probes.of("shared", ["h"], ["output"], labels, tensors)
+
+
+def test_bytes_are_off_by_half_a_step_at_most_and_all_else_is_half_precision():
+    made = many()
+    held = stored(made.tensors(), "byte")
+    assert {name: str(held[name].dtype) for name in held} == {
+        "output/labels": "torch.int8", "output/labels/steps": "torch.bfloat16",
+        "spread/h/packed": "torch.int8", "spread/h/packed/steps": "torch.bfloat16",
+        "output/counts": "torch.int32", "spread/h/deviation": "torch.float32",
+        "output/h/mean": "torch.float32", "output/h/scale": "torch.float32",
+        "output/h/weight": "torch.float16", "output/h/bias": "torch.float16",
+        "output/h/label_bias": "torch.float16",
+    }  # fmt: skip
+    back = again(held)
+    assert torch.equal(back.counts["output"], made.counts["output"])
+    exact = made.stacks["output"].labels[:, :130].numpy().astype(np.float64)
+    for rows in (slice(0, 65), slice(65, 130)):  # two blocks of each row
+        some = exact[:, rows]
+        read = back.stacks["output"].labels[:, rows].numpy()
+        step = np.abs(some).max(1, keepdims=True) / 127
+        assert (np.abs(read - some) <= 0.502 * step + 1e-30).all()  # steps have eight bits
+    whole = (back.spreads["h"].packed - made.spreads["h"].packed).abs()
+    assert float(whole.max()) <= 0.502 / 127
+    state = torch.randn(5, 150)
+    half = again(stored(made.tensors(), "half"))
+    a, b = (some.logits("h", state)[:, :40] for some in (half, back))
+    assert torch.nn.functional.cosine_similarity(a, b, 0).min() > 0.999
+
+
+def test_what_is_held_in_bytes_is_held_so_again():
+    held = stored(many().tensors(), "byte")
+    twice = stored(again(held).tensors(), "byte")
+    assert all(torch.equal(held[name], twice[name]) for name in held)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("output/labels/steps", None),
+        ("output/labels/steps", lambda t: t[:, :1]),
+        ("output/labels/steps", lambda t: t.mT),
+        ("output/labels/steps", lambda t: -t),
+        ("output/labels/steps", lambda t: t * 0),
+        ("output/labels/steps", lambda t: t * torch.nan),
+        ("output/labels/steps", lambda t: t * 1e12),
+        ("output/labels/steps", lambda t: t.char()),
+        ("output/labels", lambda t: t.float()),
+        ("output/labels", lambda t: t.short()),
+        ("output/h/weight", lambda t: t.char()),
+        ("output/h/weight/steps", lambda t: torch.ones(130, 2)),
+        ("spread/h/packed/steps", lambda t: t[None]),
+        ("output/counts", lambda t: t.float()),
+    ],
+)
+def test_spoilt_bytes_are_refused_in_one_line(name, change):
+    held = stored(many().tensors(), "byte")
+    assert again(held)
+    spoilt = change and change(held.get(name))
+    held = {**held, name: spoilt} if change else {n: t for n, t in held.items() if n != name}
+    with pytest.raises(RnnlensError, match=r"^the probes [^\n]*; fit them anew$"):
+        again(held)

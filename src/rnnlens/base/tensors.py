@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import REMEDY, Sort, damaged, parsed, regular_size, write_bytes
 
 BYTE = 127  # steps of a number that is held in a byte, on either side of zero
+_BLOCK = 100  # numbers of a row that have a step of their own, at most
 # The types of numbers that files of rnnlens have; torch cannot compare those of some others.
 _TYPES = frozenset("BOOL U8 I8 I16 I32 I64 F16 BF16 F32 F64".split())
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -175,6 +177,39 @@ def check_same(
         raise damaged(path, "it holds values that are no numbers", remedy)
 
 
+def blocks_of(columns: int) -> int:
+    """How many blocks, each with a step of its own, a row of so many numbers is split into."""
+    return math.ceil(columns / _BLOCK)
+
+
+def steps_of(values: Tensor) -> Tensor:
+    """What numbers (..., columns) are held in bytes as multiples of, (..., blocks): the largest of
+    each block by `BYTE`.
+    """
+    blocks = values.split(block_size(values.shape[-1], blocks_of(values.shape[-1])), -1)
+    return torch.stack([some.abs().amax(-1) for some in blocks], -1).clamp_min(1e-30) / BYTE
+
+
 def in_bytes(values: Tensor, steps: Tensor) -> Tensor:
-    """Numbers as multiples of steps, each in a byte: a step is the largest number by `BYTE`."""
-    return (values / steps).round().clamp(-BYTE, BYTE).to(torch.int8)
+    """Numbers (..., columns) as multiples of the steps (..., blocks) of their blocks, each in a
+    byte.
+    """
+    each = _of_each(steps, values.shape[-1])
+    return (values / each).round().clamp(-BYTE, BYTE).to(torch.int8)
+
+
+def from_bytes(held: Tensor, steps: Tensor) -> Tensor:
+    """The numbers that `in_bytes` holds, in single precision."""
+    return held.float() * _of_each(steps.float(), held.shape[-1])
+
+
+def block_size(columns: int, blocks: int) -> int:
+    """How many numbers a block has; the last may have fewer."""
+    return math.ceil(columns / blocks)
+
+
+def _of_each(steps: Tensor, columns: int) -> Tensor:
+    """The step of every number of a row."""
+    if steps.shape[-1] == 1:
+        return steps
+    return steps.repeat_interleave(block_size(columns, steps.shape[-1]), -1)[..., :columns]

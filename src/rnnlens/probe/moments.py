@@ -124,7 +124,8 @@ def measure(chunks: Iterable[Chunk], last: str, answers: LabelSet | None = None)
 class Spread:
     """The deviation of every unit of a kind, and the correlations between them.
 
-    Correlations are kept in half precision, of the symmetric matrix the lower triangle alone.
+    Correlations are measured in half precision and kept in that or in less, of the symmetric matrix
+    the lower triangle alone.
     """
 
     deviation: Tensor  # (H,)

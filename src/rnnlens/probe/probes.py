@@ -3,13 +3,21 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.tensors import Layout, Layouts, in_range
+from rnnlens.base.tensors import (
+    Layout,
+    Layouts,
+    blocks_of,
+    from_bytes,
+    in_bytes,
+    in_range,
+    steps_of,
+)
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.packed import Packed, version
 from rnnlens.model.traceable import product
@@ -19,8 +27,13 @@ from rnnlens.probe.probes_file import Bounds
 from rnnlens.probe.semantics import base, of_model
 
 _ALIGN = 16  # columns are a multiple of this, so that rows of weights begin at aligned addresses
-_FLOATS = ("F16", "BF16", "F32", "F64")
+_FLOATS, _WHOLE, _BYTES = ("F16", "BF16", "F32", "F64"), ("I32", "I64"), ("I8",)
 _EXACT = ("/counts", "/mean", "/scale", "/deviation")  # for which half precision is too coarse
+_IN_BYTES = ("/labels", "/packed")  # the large ones, for whose numbers bytes with steps suffice
+_STEPS = "/steps"  # what is added to a tensor's name for those of its bytes
+#: How exactly a file holds probes: as they were fitted; in half precision; or so that their label
+#: matrices and correlations, which are most of a large file, take a byte a number.
+Precision = Literal["single", "half", "byte"]
 _WIDEST = 1 << 20  # numbers of a state
 _NEVER = -1e4  # a logit whose probability is 0
 _LOOKED_AT = 64  # labels whose rows tell whether a probe has learnt anything
@@ -387,11 +400,13 @@ class Probes:
             check_layouts(layouts, (family, kinds, counts_of))
         except ValueError as error:
             raise RnnlensError(f"the probes are damaged ({error}); fit them anew") from error
-        moving = all((t > 0).all() for name, t in tensors.items() if name.endswith("/scale"))
+        divisors = (t for name, t in tensors.items() if name.endswith(("/scale", _STEPS)))
+        moving = all((t > 0).all() for t in divisors)
+        tensors = _whole(tensors)
         if not (any_size or (in_range(tensors) and moving)):
             raise RnnlensError("the probes hold weights that are not numbers; fit them anew")
         stacks = {semantic: Stack.of(tensors, semantic, kinds) for semantic in semantics}
-        counts = {s: tensors[f"{s}/counts"] for s in semantics if f"{s}/counts" in tensors}
+        counts = {s: tensors[f"{s}/counts"].long() for s in semantics if f"{s}/counts" in tensors}
         read = {kind: Spread.read(tensors, kind) for kind in kinds}
         spreads = {kind: spread for kind, spread in read.items() if spread is not None}
         found = dict(answers or {})
@@ -417,9 +432,29 @@ def _limits_among(
     return found
 
 
-def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of probes in half precision, as far as that suffices."""
-    return {name: t if name.endswith(_EXACT) else t.half() for name, t in tensors.items()}
+def stored(tensors: Mapping[str, Tensor], precision: Precision) -> dict[str, Tensor]:
+    """The tensors of probes as a file holds them; what is too coarse for a tensor is not done."""
+    if precision == "single":
+        return dict(tensors)
+    held = {name: t if name.endswith(_EXACT) else t.half() for name, t in tensors.items()}
+    if precision == "byte":
+        for name, t in tensors.items():
+            if name.endswith(_IN_BYTES):
+                # A published file rounds steps to more digits than these have: it holds the same.
+                steps = steps_of(t.float()).bfloat16()
+                held[name], held[name + _STEPS] = in_bytes(t.float(), steps.float()), steps
+            elif name.endswith("/counts") and int(t.max()) <= torch.iinfo(torch.int32).max:
+                held[name] = t.int()
+    return held
+
+
+def _whole(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of probes without those of steps, which bytes are multiplied by."""
+    return {
+        name: from_bytes(t, tensors[name + _STEPS]) if name + _STEPS in tensors else t
+        for name, t in tensors.items()
+        if not name.endswith(_STEPS)
+    }
 
 
 def label_counts(
@@ -445,10 +480,14 @@ def check_layouts(layouts: Layouts, probes: tuple[str, Sequence[str], Mapping[st
             at = f"{next(iter(semantics))}/{kind}"
             if not any(name in layouts for name in question_names(at)):  # whose answers have none
                 wanted |= Spread.shapes(kind, _columns(layouts, f"{at}/weight"))
+    held = {name for name in wanted if name.endswith(_IN_BYTES) and _is_bytes(layouts, name)}
+    for name in held:
+        *rows, columns = wanted[name]
+        wanted[name + _STEPS] = (*rows, blocks_of(columns))
     if strange := sorted(layouts.keys() ^ wanted.keys()):
         raise ValueError(f"the tensor {strange[0]} is missing or too many")
     for name, shape in wanted.items():
-        types = ("I64",) if name.endswith("/counts") else _FLOATS
+        types = _WHOLE if name.endswith("/counts") else _BYTES if name in held else _FLOATS
         if layouts[name].shape != shape or layouts[name].dtype not in types:
             raise ValueError(f"{name} has another shape or type")
 
@@ -489,6 +528,11 @@ def _questions(layouts: Layouts, at: str, width: int) -> dict[str, tuple[int, ..
     return {found[0]: shape}
 
 
+def _is_bytes(layouts: Layouts, name: str) -> bool:
+    """Whether a tensor is there, and its numbers are multiples of steps."""
+    return name in layouts and layouts[name].dtype in _BYTES
+
+
 def _columns(layouts: Layouts, name: str) -> int:
     """The second axis of a matrix."""
     shape = layouts[name].shape if name in layouts else ()
@@ -500,4 +544,5 @@ def _columns(layouts: Layouts, name: str) -> int:
 def dtype_name(values: Tensor) -> str:
     """The name of a tensor's type in a file."""
     return {torch.float16: "F16", torch.bfloat16: "BF16", torch.float32: "F32",
-            torch.float64: "F64", torch.int64: "I64"}.get(values.dtype, "")  # fmt: skip
+            torch.float64: "F64", torch.int64: "I64", torch.int32: "I32", torch.int8: "I8",
+            }.get(values.dtype, "")  # fmt: skip

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rnnlens.model.network import Network
     from rnnlens.model.text import Example, TextSide
     from rnnlens.model.traceable import Traceable
-    from rnnlens.probe.probes import Probes
+    from rnnlens.probe.probes import Precision, Probes
     from rnnlens.run.run_files import ModelFile
     from rnnlens.run.scores import Scores
     from rnnlens.states.recorded import RecordedStates, StatesRecord
@@ -176,17 +176,18 @@ class Run:
         add_line(self.path / "training.log", line)
 
     def write_probes(
-        self, probes: "Probes", made: Mapping[str, Any], *, half: bool = False
+        self, probes: "Probes", made: Mapping[str, Any], precision: "Precision" = "single"
     ) -> None:
         """Write the probes, and probes.json with their hash, the model's, and how they were made.
 
-        In half precision the file is half as large, and probabilities move in the fourth digit.
+        In half precision the file is half as large, and probabilities move in the fourth digit;
+        with bytes that of many labels is a third as large, and they move in the second at most.
         Whatever moment it is killed at, the run has the old probes or the new.
         """
         from rnnlens.base.tensors import packed
-        from rnnlens.probe.probes import halved
+        from rnnlens.probe.probes import stored
 
-        data = packed(halved(probes.tensors()) if half else probes.tensors())
+        data = packed(stored(probes.tensors(), precision))
         hashes = {"model": self.model_hash(), "sha256": hashlib.sha256(data).hexdigest()}
         described = {**probes.to_json(), **hashes, "made": made}
         others = None

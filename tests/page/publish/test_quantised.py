@@ -7,6 +7,8 @@ from scripts import kernels
 from tests.fixtures import wave
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.tensors import from_bytes, in_bytes, steps_of
+from rnnlens.page.publish.precisions import PRECISIONS
 from rnnlens.page.publish.quantised import Tensors
 
 LARGE = wave((100, 130), 1.0, 0.3)
@@ -43,6 +45,19 @@ def test_half_precision_keeps_eleven_bits_of_numbers_of_any_size(size):
     exact = (LARGE * size).numpy().ravel()
     large = np.abs(exact) > size / 1000
     assert (np.abs(read * layout["unit"] - exact)[large] <= np.abs(exact)[large] / 2048).all()
+
+
+def test_what_was_stored_in_bytes_is_held_so_to_the_bit_in_either_precision():
+    steps = steps_of(LARGE).bfloat16()
+    values = from_bytes(in_bytes(LARGE, steps), steps)
+    for precision in PRECISIONS:
+        tensors = Tensors(precision)
+        layout = tensors.layouts[tensors.rows("some", values)]
+        assert layout["sort"] == "int8"
+        whole = np.frombuffer(held(tensors, 0), np.int8, values.numel()).reshape(100, 130)
+        scales = np.frombuffer(held(tensors, 0, "scales"), np.float16, 200).reshape(100, 2)
+        each = np.repeat(scales.astype(np.float32) * layout["unit"], layout["block"], axis=1)
+        assert np.array_equal(whole * each, values.numpy())
 
 
 def test_small_tensors_are_exact_and_the_same_ones_are_held_once():

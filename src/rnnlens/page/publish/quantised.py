@@ -12,12 +12,11 @@ from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.pace import checkpoint
-from rnnlens.base.tensors import BYTE, in_bytes
+from rnnlens.base.tensors import block_size, from_bytes, in_bytes, steps_of
 from rnnlens.page.publish.precisions import PRECISIONS, Precision
 
 _ALIGN = 4  # bytes
 _SMALL = 8192  # numbers that are not worth rounding
-_BLOCK = 100  # numbers of a row that have a scale of their own, at most
 _LARGEST = 2**15  # what the largest number of a tensor is brought below before it is halved
 
 _Floats = NDArray[np.float32]
@@ -42,16 +41,17 @@ class Tensors:
         return b"".join(self._pieces)
 
     def rows(self, part: str, values: Tensor) -> int:
-        """A matrix in the precision that was chosen; a small one exactly."""
-        if self.precision == "fp16" or values.numel() <= _SMALL:
-            return self.half(part, values)
+        """A matrix in the precision that was chosen; a small one exactly, and so one that its run
+        stores in bytes.
+        """
+        if values.numel() <= _SMALL:
+            return self.exact(part, values)
         x = values.detach().float().cpu()
-        block = math.ceil(x.shape[1] / math.ceil(x.shape[1] / _BLOCK))
-        pieces = x.split(block, 1)
-        largest = torch.stack([piece.abs().amax(1) for piece in pieces], 1).clamp_min(1e-30)
-        held, unit = _halved((largest / BYTE).numpy())
+        held, unit = _halved(steps_of(x).numpy())
         steps = torch.from_numpy(np.maximum(held.astype(np.float32) * unit, 1e-38))  # as read
-        whole = torch.cat([in_bytes(p, steps[:, k, None]) for k, p in enumerate(pieces)], 1)
+        whole, block = in_bytes(x, steps), block_size(x.shape[1], steps.shape[1])
+        if self.precision == "fp16" and not torch.equal(from_bytes(whole, steps), x):
+            return self.half(part, values)
         layout = {"sort": "int8", "shape": list(x.shape), "unit": unit, "block": block}
         return self._add(part, layout, {"at": whole.numpy().tobytes(), "scales": held.tobytes()})
 

@@ -49,7 +49,11 @@ def spoilt(whole: Manifest, chance: random.Random) -> Iterator[tuple[str, Manife
         if name != "w_s":  # which alone says how many heads an sLSTM has
             yield made(f"shape of {name}", shaped)
     for name in layer["carried"]:
-        yield made(f"not carried {name}", lambda _, one, name=name: one["carried"].remove(name))
+
+        def left(_: Manifest, one: Manifest, name=name) -> None:
+            one["carried"].remove(name)
+
+        yield made(f"not carried {name}", left)
     yield made("cell", lambda _, one: one.update(cell="toString"))
     yield made("memories", lambda _, one: one.update(memories={}))
     yield made("letter", lambda _, one: one["ids"].update(Q="Q1"))

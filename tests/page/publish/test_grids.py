@@ -20,6 +20,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.cells.rwkv import RWKV7
+from rnnlens.model.network import Network
 from rnnlens.page.publish import quantised
 from rnnlens.page.publish.pack import packed
 from rnnlens.page.publish.precisions import Precision
@@ -88,6 +89,7 @@ def test_memories_are_asked_the_questions_that_their_probes_read(cell, tmp_path)
     lens = of_questions(of_linear(tmp_path, cell, "output"))
     (kind, *_) = lens.subject.model.matrices
     stacks = sent(lens)["manifest"]["probes"]["stacks"]["output"]["kinds"]
+    assert lens.subject.probes is not None
     assert "questions" in stacks[lens.subject.probes.kinds.index(kind)]
     assert wrong([lens], every_grid([lens], TEXTS[:1])) == []
     asked: Asked = (0, "api/written", {"text": "the dog sees a bird .", "column": kind, "row": 4})
@@ -117,6 +119,7 @@ def test_weights_that_a_byte_can_hold_are_read_as_they_were(precision, tmp_path,
     monkeypatch.setattr(Tensors, "rows", all_rounded)
     lenses = [of_linear(tmp_path, cell, "output") for cell in LINEAR]
     for lens in lenses:
+        assert isinstance(lens.subject.model, Network)
         for weight in lens.subject.model.parameters():
             weight.copy_((weight * 100).round().clamp(-127, 127) / 256)
             if weight.dim() > 1:

@@ -24,7 +24,8 @@ from rnnlens.page.publish.pack import packed
 from rnnlens.probe.memory_questions import Questions, how_many
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes import Probes
-from rnnlens.run.folder import TRAINED, Run
+from rnnlens.run.folder import Run
+from rnnlens.run.record import TRAINED
 
 TAGS = ("NOUN", "VERB", "ADJ", "DET")
 MS = 15  # a word, wanted at most

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.fixtures import formula_probes, formula_run, wave
 
@@ -23,9 +24,10 @@ TOPICS = LabelSet(("sport", "news", "art", "law"), several=True)
 
 def of_linear(folder: Path, cell: str, semantics: str = "output input output+1") -> Lens:
     """A lens of a recurrence with a linear memory, each number by formula."""
-    parts = {"heads": 2} if cell in HEADED else {}
+    parts: dict[str, Any] = {"semantics": semantics}
+    parts |= {"heads": 2} if cell in HEADED else {}
     parts |= {"keys": 3} if cell in KEYED else {}
-    return opened(Run(formula_run(folder / cell, cell, semantics=semantics, **parts)))
+    return opened(Run(formula_run(folder / cell, cell, **parts)))
 
 
 def of_questions(lens: Lens, count: int = 2) -> Lens:

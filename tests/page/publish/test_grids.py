@@ -20,8 +20,11 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.cells.rwkv import RWKV7
+from rnnlens.model.network import Network
+from rnnlens.page.publish import quantised
 from rnnlens.page.publish.pack import packed
 from rnnlens.page.publish.precisions import Precision
+from rnnlens.page.publish.quantised import Tensors
 from rnnlens.run.folder import run_at
 from rnnlens.waves import series
 
@@ -86,6 +89,7 @@ def test_memories_are_asked_the_questions_that_their_probes_read(cell, tmp_path)
     lens = of_questions(of_linear(tmp_path, cell, "output"))
     (kind, *_) = lens.subject.model.matrices
     stacks = sent(lens)["manifest"]["probes"]["stacks"]["output"]["kinds"]
+    assert lens.subject.probes is not None
     assert "questions" in stacks[lens.subject.probes.kinds.index(kind)]
     assert wrong([lens], every_grid([lens], TEXTS[:1])) == []
     asked: Asked = (0, "api/written", {"text": "the dog sees a bird .", "column": kind, "row": 4})
@@ -100,6 +104,33 @@ def test_memories_are_asked_the_questions_that_their_probes_read(cell, tmp_path)
     assert "is read by questions to it" in answers[1]["refuses"]
     assert "this file does not hold how the numbers of w1 vary" in answers[2]["refuses"]
     assert "gives" in asked_python(lens, *push[1][1:])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["int8", "fp16"])
+def test_weights_that_a_byte_can_hold_are_read_as_they_were(precision, tmp_path, monkeypatch):
+    """Of networks whose weights are such numbers no file rounds anything."""
+    rows = Tensors.rows
+
+    def all_rounded(self: Tensors, part: str, values: torch.Tensor) -> int:
+        monkeypatch.setattr(quantised, "_SMALL", 0 if part == "network" else 8192)
+        return rows(self, part, values)
+
+    monkeypatch.setattr(Tensors, "rows", all_rounded)
+    lenses = [of_linear(tmp_path, cell, "output") for cell in LINEAR]
+    for lens in lenses:
+        assert isinstance(lens.subject.model, Network)
+        for weight in lens.subject.model.parameters():
+            weight.copy_((weight * 100).round().clamp(-127, 127) / 256)
+            if weight.dim() > 1:
+                weight[..., 0] = 127 / 256  # which makes a step of a byte 1 / 256
+    packs = [sent(lens, precision) for lens in lenses]
+    sorts = {layout["sort"] for pack in packs for layout in pack["manifest"]["tensors"]}
+    assert precision in sorts
+    asked = every_grid(lenses, TEXTS[:1])
+    answers = answered("grids.mjs", {"lenses": packs, "ways": [True], "questions": asked})
+    right = [of_python(lenses[k], of) for k, _, of in asked]
+    assert [apart(a["gives"], b) for a, b in zip(answers, right, strict=True)] == [""] * len(LINEAR)
 
 
 @pytest.mark.release

@@ -186,9 +186,10 @@ def _layer(layer: RecurrentLayer, tensors: Tensors) -> dict[str, Any]:
         **({"sizes": dict(cell.sizes)} if isinstance(cell, Block) else {}),
         "reverse": layer.reverse,
         "weights": {
-            name: tensors.rows("network", w.flatten(0, -2))
-            if w.dim() > 1
-            else tensors.exact("network", w)
+            # Few numbers that much hangs on, as those of decays, are not rounded.
+            name: tensors.exact("network", w)
+            if w.dim() == 1 or name in cell.undecayed
+            else tensors.rows("network", w.flatten(0, -2))
             for name, w in layer.weights.items()
         },
     }

@@ -90,11 +90,11 @@ def test_tags_and_words_are_told_of_what_is_read_or_comes(lab, concept):
 def test_a_fresh_probe_is_one_of_other_texts(lab):
     """Of the texts that were learned from nothing is left; of others little."""
     made = told_concept(lab.subject, read_sentences(lab.subject, sentences(600)), "SUBJ")
-    eraser = fitted(lab._reader, made.parts[0], "h1")
-    erasing = lab._reader.editing("h1", eraser)
+    eraser = fitted(lab.reader, made.parts[0], "h1")
+    erasing = lab.reader.editing("h1", eraser)
     own = told(erasing, made.parts[0], made.parts[0], "h1")
     assert own.share == pytest.approx(5 / 6, abs=0.02)
-    assert told(lab._reader, made.parts[1], made.parts[2], "h1").share > 0.99
+    assert told(lab.reader, made.parts[1], made.parts[2], "h1").share > 0.99
 
 
 def test_reading_with_an_edit_is_what_a_whole_trace_says(lab):
@@ -102,7 +102,7 @@ def test_reading_with_an_edit_is_what_a_whole_trace_says(lab):
     model = lab.subject.model
     edits = [StateEdit("c1", t, lambda v: v * 0.5) for t in range(5)]
     want = model.trace(torch.tensor(ids)[:, None], edits=edits)
-    reader = lab._reader.editing("c1", lambda v: v * 0.5)
+    reader = lab.reader.editing("c1", lambda v: v * 0.5)
     for _, level in reader.levels([ids], ["c1", "h1"]):
         for kind in ("c1", "h1"):
             torch.testing.assert_close(level.states[kind][0], want.states[kind][level.depth - 1, 0])

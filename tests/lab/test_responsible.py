@@ -8,6 +8,7 @@ from tests.lab.planted import SUITE, planted
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lab.contrasts import contrasts, forms
 from rnnlens.lab.going_on import Contexts
+from rnnlens.lab.lab_tables import direction_table
 from rnnlens.lab.subspace import MEANS, found_direction
 from rnnlens.lab.units import margins
 from rnnlens.model.traceable import StateEdit
@@ -100,6 +101,16 @@ def test_directions_are_the_planted_one_and_a_placebo_is_not(one):
     some = contrasts(lab.items.items)
     along = found_direction(lab.subject.model, some, "c1", MEANS)
     assert abs(float(along[unit])) > 0.9
+
+
+def test_directions_move_no_share_of_no_difference(one, monkeypatch):
+    lab, _ = one
+    readout = lab.subject.model.readout
+    monkeypatch.setattr(readout, "data", torch.zeros_like(readout))
+    found = lab.directions(kinds="c1")
+    assert {(row.moved, row.low, row.high) for row in found.rows} == {(None, None, None)}
+    assert found.to_json()["rows"][0]["moved"] is None
+    assert "do not separate" in direction_table(found)
 
 
 def test_erasing_leaves_a_probe_little_and_takes_the_accuracy(one):

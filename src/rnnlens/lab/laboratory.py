@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnlens.ask.questions import names
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.progress import Progress
 from rnnlens.base.schema import to_json
@@ -37,7 +36,7 @@ from rnnlens.lab.shuffled import shuffled
 from rnnlens.lab.subspace import Directions, directions
 from rnnlens.lab.suite import LEAVE, Suite, check_seed, read_suite
 from rnnlens.lab.units import TOP, Units, UnitTrace, responsible, unit_trace
-from rnnlens.reading.subject import Subject
+from rnnlens.reading.subject import Subject, names
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,6 +19,7 @@ that has it:
 import argparse
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -137,6 +138,8 @@ class Asked:
         """Of the corpus, with their tags."""
         if self.corpus is None:
             return []
+        # Read anew: what an earlier command has kept is checked by packages that may be missing.
+        os.environ["XDG_CACHE_HOME"] = os.devnull
         corpus = Corpus.read(str(self.corpus), ReadingConfig())
         return [one for part in SPLITS for one in corpus.sentences(part)]
 

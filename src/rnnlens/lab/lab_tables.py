@@ -107,7 +107,7 @@ def kind_table(found: ByParadigm, paradigm: str | None = None) -> str:
 
 
 def _two(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
+    return "-" if math.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00")
 
 
 def rows_of(found: ByParadigm, paradigm: str | None = None) -> tuple[tuple[str, ...], Floats]:

@@ -247,7 +247,7 @@ def concept(asked: Asked) -> Iterator[Row]:
     """A tag of the corpus taken out: nothing is read of it, words cost more, agreement stays."""
     if not asked.sentences:
         return
-    found = asked.lab.erase_concept(asked.sentences, CONCEPT, "c2,h2", TEXTS, paradigm=ONE)
+    found = asked.lab.erase_concept(asked.sentences, CONCEPT, ["c2", "h2"], TEXTS, paradigm=ONE)
     for one in found.kinds:
         about = f"{CONCEPT} erased from {one.kind}"
         over = one.read_after - found.majority

@@ -67,7 +67,7 @@ def taken_apart(blimp: Path | None) -> Pieces:
     """The pieces of all suites."""
     from nltk.tokenize import NLTKWordTokenizer
 
-    every = [read_suite(name) for name in (*built_in(), *([blimp] if blimp else []))]
+    every = [read_suite(name) for name in built_in()] + ([read_suite(blimp)] if blimp else [])
     texts = {text for suite in every for item in suite.items
              for regions in item.sentences.values() for text in regions}  # fmt: skip
     split = NLTKWordTokenizer().tokenize

@@ -13,6 +13,7 @@ from rnnlens.base.intervals import (
     below,
     exponential,
     interval,
+    is_apart,
     too_few,
 )
 from rnnlens.base.intervals import _beyond as beyond
@@ -118,3 +119,22 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
                 found = interval(*made(rng, sentences))
                 held.append(found is not None and found.low <= truth <= found.high)
     assert 0.93 <= np.mean(held) <= 0.97
+
+
+# What scipy.stats.ttest_1samp gives below .05 and what not, by hand for few and many numbers.
+@pytest.mark.parametrize(
+    ("values", "apart"),
+    [
+        ([1.0, 1.1], True),  # t = 21, of which 12.7 is enough
+        ([1.0, 1.4], False),  # t = 6
+        ([1.0, 2.0, 3.0], False),  # t = 3.46, p = .074
+        ([1.0, 2.0, 3.0, 4.0], True),  # t = 3.87, p = .030
+        ([-1.0, -2.0, -3.0, -4.0], True),
+        ([0.5, 0.5], True),  # no spread at all
+        ([0.0, 0.0, 0.0], False),
+        ([1.0, -1.0] * 50, False),
+        ([*[1.0, -1.0] * 50, *[1.0] * 25], True),  # t = 2.27
+    ],
+)
+def test_a_mean_is_apart_from_zero_where_its_interval_leaves_it_out(values, apart):
+    assert is_apart(values) is apart

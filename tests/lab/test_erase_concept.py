@@ -10,7 +10,7 @@ from tests.lab.planted import NOUNS, OTHERS, SUITE, planted
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read import Sentence
 from rnnlens.lab.concept import read_sentences, told_concept
-from rnnlens.lab.erase_concept import fitted, told
+from rnnlens.lab.erase_concept import Told, fitted, told
 from rnnlens.model.traceable import StateEdit
 
 
@@ -50,10 +50,28 @@ def test_a_tag_is_erased_so_that_a_fresh_probe_reads_the_majority(lab):
     assert row.read > 0.99
     assert row.read_after < found.majority + 0.01
     assert row.balanced_after < 0.65
+    assert row.balanced_low is not None
+    assert row.balanced_low <= row.balanced_after <= (row.balanced_high or 0)
+    assert row.balanced_high - row.balanced_low < 0.2
+    assert row.balanced_control == pytest.approx(0.5, abs=0.15)
     assert row.rank == 1
     assert row.accuracy == row.accuracy_after == 1.0  # which noun is the subject's is used earlier
     assert found.to_json()["kinds"][0]["kind"] == "c1"
     assert found.to_csv().startswith("kind,rank,read,read_after,low,high,balanced")
+
+
+def test_a_balanced_share_and_its_interval_are_those_of_texts():
+    draw = np.random.default_rng(0)
+    counts = draw.integers(1, 9, (200, 2))  # words of each sort in each text
+    right = draw.binomial(counts, [0.7, 0.4])
+    found = Told(np.zeros(200), np.ones(200), np.stack([right, counts], -1).astype(float))
+    want = (right.sum(0) / counts.sum(0)).mean()
+    assert found.balanced == pytest.approx(want)
+    drawn = [draw.integers(0, 200, 200) for _ in range(2000)]
+    means = [(right[k].sum(0) / counts[k].sum(0)).mean() for k in drawn]
+    assert found.sure is not None
+    assert found.sure.low == pytest.approx(np.quantile(means, 0.025), abs=0.01)
+    assert found.sure.high == pytest.approx(np.quantile(means, 0.975), abs=0.01)
 
 
 def test_what_the_suite_is_about_takes_its_accuracy_and_chance_does_not(lab):
@@ -90,11 +108,11 @@ def test_tags_and_words_are_told_of_what_is_read_or_comes(lab, concept):
 def test_a_fresh_probe_is_one_of_other_texts(lab):
     """Of the texts that were learned from nothing is left; of others little."""
     made = told_concept(lab.subject, read_sentences(lab.subject, sentences(600)), "SUBJ")
-    eraser = fitted(lab._reader, made.parts[0], "h1")
-    erasing = lab._reader.editing("h1", eraser)
+    eraser = fitted(lab.reader, made.parts[0], "h1")
+    erasing = lab.reader.editing("h1", eraser)
     own = told(erasing, made.parts[0], made.parts[0], "h1")
     assert own.share == pytest.approx(5 / 6, abs=0.02)
-    assert told(lab._reader, made.parts[1], made.parts[2], "h1").share > 0.99
+    assert told(lab.reader, made.parts[1], made.parts[2], "h1").share > 0.99
 
 
 def test_reading_with_an_edit_is_what_a_whole_trace_says(lab):
@@ -102,7 +120,7 @@ def test_reading_with_an_edit_is_what_a_whole_trace_says(lab):
     model = lab.subject.model
     edits = [StateEdit("c1", t, lambda v: v * 0.5) for t in range(5)]
     want = model.trace(torch.tensor(ids)[:, None], edits=edits)
-    reader = lab._reader.editing("c1", lambda v: v * 0.5)
+    reader = lab.reader.editing("c1", lambda v: v * 0.5)
     for _, level in reader.levels([ids], ["c1", "h1"]):
         for kind in ("c1", "h1"):
             torch.testing.assert_close(level.states[kind][0], want.states[kind][level.depth - 1, 0])

@@ -9,10 +9,12 @@ import torch
 from tests.sampling import sampled
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.lab.by_kind import by_paradigm
+from rnnlens.draw.charts import write_squares
+from rnnlens.lab.by_kind import by_paradigm, separates
 from rnnlens.lab.contrasts import contrasts, forms
 from rnnlens.lab.interchange import drawn
-from rnnlens.lab.lab_tables import kind_table
+from rnnlens.lab.lab_page import pictures
+from rnnlens.lab.lab_tables import kind_table, squares
 from rnnlens.lab.shuffled import shuffled
 from rnnlens.model.traceable import StateEdit
 
@@ -31,6 +33,12 @@ def suite(tmp_path_factory):
     path = tmp_path_factory.mktemp("suites") / "mine.suite"
     path.write_text(SUITE, encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def every_share(monkeypatch):
+    """Shares also of differences that are next to none: a network by formula has hardly others."""
+    monkeypatch.setattr("rnnlens.lab.by_kind.separates", lambda differences: True)
 
 
 def lens_of(name, formula, formulas):
@@ -61,6 +69,7 @@ def by_hand(lens, one, kind, step):
     return np.mean(moved), d[0] - d[1]
 
 
+@pytest.mark.usefixtures("every_share")
 @pytest.mark.parametrize("name", sampled(["lstm", "gru", "rnn"], "lstm"))
 def test_what_moves_is_that_of_whole_traces(formula, formulas, suite, name):
     lens = lens_of(name, formula, formulas)
@@ -79,6 +88,7 @@ def test_what_moves_is_that_of_whole_traces(formula, formulas, suite, name):
     assert found.at("number", top).value == pytest.approx(1, abs=1e-4)  # all is in it
 
 
+@pytest.mark.usefixtures("every_share")
 def test_a_state_of_its_own_sort_is_the_control(formula, suite):
     found = formula.lab(suite).interchange(kinds="x")
     # The word before is the same for both: another such word moves nothing of what is asked.
@@ -88,6 +98,7 @@ def test_a_state_of_its_own_sort_is_the_control(formula, suite):
     assert found.at("number", "x", 4).value == pytest.approx(1, abs=1e-4)
 
 
+@pytest.mark.usefixtures("every_share")
 def test_what_is_alone_of_its_sort_has_no_control(formula, tmp_path):
     path = tmp_path / "alone.suite"
     # The same contexts with two verbs: each is the only one of its sort.
@@ -98,6 +109,7 @@ def test_what_is_alone_of_its_sort_has_no_control(formula, tmp_path):
     assert "control" not in kind_table(found).split("\n", 1)[1].rsplit("\n", 1)[0]
 
 
+@pytest.mark.usefixtures("every_share")
 def test_tables_tell_how_many_and_the_control(formula, suite):
     found = formula.lab(suite).interchange(kinds="x")
     lines = kind_table(found, "number").splitlines()
@@ -107,6 +119,7 @@ def test_tables_tell_how_many_and_the_control(formula, suite):
     assert lines[-2].split() == ["control", f"{one.control:.2f}"]
 
 
+@pytest.mark.usefixtures("every_share")
 def test_weights_in_another_order_are_a_control(formula, suite):
     model: Any = formula.subject.model
     other: Any = shuffled(model, 3)
@@ -191,3 +204,41 @@ def test_shares_have_intervals_over_items():
     assert one.high is not None
     assert one.high - one.low == pytest.approx(2 * spread, rel=0.15)
     assert found.to_csv().splitlines()[0] == "paradigm,kind,before,items,value,low,high,control"
+
+
+def test_of_no_difference_there_is_no_share(tmp_path):
+    """Where contexts are as good as alike, what moves over it would be any number."""
+    random = np.random.default_rng(0)
+    alike, apart = random.normal(0, 1, (30, 2, 1)), random.normal(1, 1, (30, 2, 1))
+    alike -= alike.mean(0) - 1e-3  # whose sum is none, and not quite
+    moved = random.normal(0, 1, (30, 2, 1))
+    given = {"weak": (moved, alike), "strong": (moved, apart)}
+    words = {"weak": ("a", "b"), "strong": ("a", "b")}
+    found = by_paradigm("share", ["k"], given, words, 0.0, given)
+    one, other = found.at("weak", "k"), found.at("strong", "k")
+    assert (one.value, one.low, one.high, one.control, one.items) == (None, None, None, None, 30)
+    assert other.value == pytest.approx(float(moved[:, 0].sum() / apart[:, 0].sum()))
+    assert np.isnan(found.array("weak")).all()
+    assert found.to_json()["values"][0]["value"] is None
+    assert found.to_csv().splitlines()[1] == "weak,k,1,30,,,,"
+    table = kind_table(found)
+    assert table.splitlines()[2].split() == ["weak", "30", "-"]
+    assert "do not separate" in table
+    assert "(contrasts): weak (30)" in table
+    page = "".join(pictures(found, [None, "weak"], {}))
+    assert page.count('title="k: the pair does not separate here, 30 items">–</td>') == 3
+    assert page.count("bgcolor=") == 1
+    assert "do not separate" in page
+    write_squares([squares(found), squares(found, "strong")], tmp_path / "a.svg")
+    drawn = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert drawn.count("–: the pairs do not separate") == 1
+    assert ">–</text>" in drawn
+
+
+def test_pairs_separate_where_their_difference_is_no_chance():
+    assert separates(np.array([2.0]))  # of one pair its own difference is all there is
+    assert not separates(np.array([1e-3]))
+    assert not separates(np.array([]))
+    assert not separates(np.array([3.0, -2.0, 1.0, -1.5]))
+    assert separates(np.array([1.0, 1.2, 0.8, 1.1]))
+    assert not separates(np.full(1000, 5e-3))  # sure, and nothing to speak of

@@ -7,10 +7,17 @@ from tests.lab.planted import SUITE, planted
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lab.contrasts import contrasts, forms
+from rnnlens.lab.erase import _Group as Group
+from rnnlens.lab.erase import _Left as Left
+from rnnlens.lab.erase import _moments as moments
+from rnnlens.lab.erase import left_to_read
 from rnnlens.lab.going_on import Contexts
+from rnnlens.lab.interchange import by_length
+from rnnlens.lab.lab_tables import direction_table
 from rnnlens.lab.subspace import MEANS, found_direction
 from rnnlens.lab.units import margins
 from rnnlens.model.traceable import StateEdit
+from rnnlens.probe.erasure import leace
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +109,16 @@ def test_directions_are_the_planted_one_and_a_placebo_is_not(one):
     assert abs(float(along[unit])) > 0.9
 
 
+def test_directions_move_no_share_of_no_difference(one, monkeypatch):
+    lab, _ = one
+    readout = lab.subject.model.readout
+    monkeypatch.setattr(readout, "data", torch.zeros_like(readout))
+    found = lab.directions(kinds="c1")
+    assert {(row.moved, row.low, row.high) for row in found.rows} == {(None, None, None)}
+    assert found.to_json()["rows"][0]["moved"] is None
+    assert "do not separate" in direction_table(found)
+
+
 def test_erasing_leaves_a_probe_little_and_takes_the_accuracy(one):
     lab, _ = one
     found = lab.erase(kinds="c1")
@@ -117,6 +134,41 @@ def test_erasing_leaves_a_probe_little_and_takes_the_accuracy(one):
     assert row.rank == 1
     assert abs(row.loss_after - row.loss) < 0.5
     assert lab.erase(kinds="c1").to_csv().count("\n") == 2
+
+
+def test_erasers_are_learned_from_states_that_those_before_have_changed(one):
+    """Word by word as the recurrence goes on: against contexts that are read whole each time."""
+    lab, _ = one
+    (some,) = by_length(contrasts(lab.items.items))
+    group = Group(lab.subject.model, some)
+    erasers = group.erasers("c1")
+    assert [*erasers] == [*range(some[0].begin, len(some[0].first))]
+    for step, eraser in erasers.items():
+        edits = [StateEdit("c1", t, erasers[t]) for t in erasers if t < step]
+        states = lab.subject.model.trace(group.words, edits=edits).states["c1"][step].double()
+        mean, covariance = moments(states)
+        across = (states - mean).T @ (group.sides - 0.5) / len(states)
+        want = leace(mean, covariance, torch.stack([across, -across], 1))
+        torch.testing.assert_close(eraser.taken, want.taken, atol=1e-6, rtol=1e-4)
+
+
+def test_nothing_is_left_of_the_contexts_that_were_learned_from(one):
+    lab, _ = one
+    some = contrasts(lab.items.items)
+    assert left_to_read(lab.reader, some, some, some, "c1") == pytest.approx(0.5, abs=1e-9)
+    few = some[:10]  # of which some nouns are more frequent than others
+    other = left_to_read(lab.reader, few, some, some, "c1")
+    assert other > 0.55  # a probe of contexts that it knows, and the erasure not
+
+
+def test_what_is_read_has_an_interval_over_pairs_of_contexts(one):
+    lab, _ = one
+    some = contrasts(lab.items.items)
+    group = [Group(lab.subject.model, there) for there in by_length(some)]
+    left = Left.of(group, group, "c1", {})
+    assert left.read > 0.95
+    assert left.sure is not None
+    assert left.sure.low <= left.read <= left.sure.high
 
 
 def test_a_unit_is_followed_over_a_text(one, formula, suite):

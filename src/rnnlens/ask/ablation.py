@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.ask.questions import MOST_SEED, check_whole, names
+from rnnlens.ask.questions import MOST_SEED, check_whole
 from rnnlens.ask.results import ByKind, Values
 from rnnlens.ask.stand_ins import DRAWS, LEAST_DRAWS, MOST_DRAWS
 from rnnlens.base.draws import half_width, uniform
@@ -25,6 +25,7 @@ from rnnlens.model.cell import States
 from rnnlens.model.traceable import StateEdit, Trace
 from rnnlens.reading.divergence import Difference
 from rnnlens.reading.reading import Reading
+from rnnlens.reading.subject import names
 
 WAYS = RESAMPLED, MEAN, ZERO = "resampled", "mean", "zero"  # the usual one first
 LEAST_STATES = 20  # of other texts, to be drawn from

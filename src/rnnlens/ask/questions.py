@@ -4,7 +4,7 @@ Bases and the types of fields are here; each question stands beside its answer.
 """
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import (
@@ -125,11 +125,6 @@ class OfState(OfText):
 
     column: Name
     row: Row
-
-
-def names(given: str | Iterable[str]) -> tuple[str, ...]:
-    """One name or several, as several."""
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def check_whole(refused: str, value: int, least: int, most: int) -> None:

@@ -22,6 +22,8 @@ LEAST = 20  # sentences, of which an interval can be told
 DRAWS = 1000
 UNITS = 2048  # that are resampled at most: more sentences are put together at random
 _AT_ONCE = 2**22  # numbers of draws held
+# The t-distribution's quantiles of 95% intervals, by degrees of freedom from 1.
+_FEW = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060)
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,13 @@ def all_or_none(count: int, share: float) -> Interval:
     return Interval(1 - width, 1.0) if share else Interval(0.0, width)
 
 
+def is_apart(values: ArrayLike) -> bool:
+    """Whether the 95% interval of the mean of some numbers, two or more, leaves zero out."""
+    given = np.asarray(values, np.float64)
+    spread = float(given.std(ddof=1)) / math.sqrt(len(given))
+    return abs(float(given.mean())) > _student(len(given) - 1) * spread
+
+
 def below(first: ArrayLike, second: ArrayLike) -> float:
     """In which share of the same draws one number lies below another; equal ones count half."""
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
@@ -153,8 +162,14 @@ def too_few(sentences: int) -> str:
 
 def _beyond(count: int) -> float:
     """Which share lies beyond either end, for intervals over so many sentences."""
-    normal = NormalDist()
-    z, free = normal.inv_cdf((1 + LEVEL) / 2), count - 1
-    # The t-distribution's quantile (Cornish and Fisher), right to 0.004 from 9 degrees on.
-    t = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
-    return normal.cdf(-t * math.sqrt(count / free))
+    free = count - 1
+    return NormalDist().cdf(-_student(free) * math.sqrt(count / free))
+
+
+def _student(free: int) -> float:
+    """The t-distribution's quantile of 95% intervals."""
+    if free <= len(_FEW):
+        return _FEW[free - 1]
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    # Cornish and Fisher's, right to 0.004 from 9 degrees on.
+    return z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)

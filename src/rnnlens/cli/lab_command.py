@@ -108,9 +108,9 @@ def add_to(verbs: Any) -> None:
     parser.add_argument("--only", metavar="KINDS",
                         help="kinds for --units, --directions, --erase and --concept, with commas "
                         "(default: all memories and outputs)")  # fmt: skip
-    parser.add_argument("--contrasts", type=int, default=1_000, metavar="N",
-                        help="contrasts at most for --interchange, --directions and --erase "
-                        "(default: 1000)")  # fmt: skip
+    parser.add_argument("--contrasts", type=int, metavar="N",
+                        help="contrasts at most for --interchange and --directions (default: 1000)"
+                        " and --erase (default: 15000)")  # fmt: skip
     parser.add_argument("--half-lives", metavar="CORPUS",
                         help="how long memory lasts, over a corpus")  # fmt: skip
     parser.add_argument("--beside", type=run_at, metavar="RUN",
@@ -202,31 +202,32 @@ def _check(args: argparse.Namespace) -> None:
 
 def _by_kind(args: argparse.Namespace, found: "Lab") -> dict[str, "ByParadigm"]:
     """What is asked of every kind, by its name in JSON."""
-    by_kind = {}
+    by_kind, asked = {}, _asked(args)
     if args.kinds:
         by_kind["kinds"] = found.preferences(args.paradigm)
     if args.interchange:
-        by_kind["interchange"] = found.interchange(
-            most=args.contrasts, seed=args.seed, paradigm=args.paradigm
-        )
+        by_kind["interchange"] = found.interchange(**asked)
     if args.untrained:
-        by_kind["untrained"] = found.interchange(
-            most=args.contrasts, seed=args.seed, untrained=True, paradigm=args.paradigm
-        )
+        by_kind["untrained"] = found.interchange(untrained=True, **asked)
     return by_kind
+
+
+def _asked(args: argparse.Namespace) -> dict[str, Any]:
+    """What all that looks at contrasts is asked with."""
+    most = {} if args.contrasts is None else {"most": args.contrasts}
+    return {"seed": args.seed, "paradigm": args.paradigm, **most}
 
 
 def _more(args: argparse.Namespace, found: "Lab") -> dict[str, Any]:
     """What is responsible, by its name in JSON."""
     kinds = args.only.split(",") if args.only else None
-    asked = {"seed": args.seed, "paradigm": args.paradigm}
     more: dict[str, Any] = {}
     if args.units:
-        more["units"] = found.units(kinds, **asked)
+        more["units"] = found.units(kinds, seed=args.seed, paradigm=args.paradigm)
     if args.directions:
-        more["directions"] = found.directions(kinds, args.contrasts, **asked)
+        more["directions"] = found.directions(kinds, **_asked(args))
     if args.erase:
-        more["erase"] = found.erase(kinds, args.contrasts, **asked)
+        more["erase"] = found.erase(kinds, **_asked(args))
     if args.unit:
         kind, _, number = args.unit.rpartition(":")
         more["unit"] = found.unit(kind, int(number), args.text)

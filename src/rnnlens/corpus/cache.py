@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,7 +86,11 @@ def _code() -> str:
     for folder in (here, here.parent / "labels"):
         for path in sorted(folder.rglob("*.py")):
             sha.update(path.read_bytes())
-    return f"{sha.hexdigest()} {version('nltk')} {unicodedata.unidata_version}"
+    try:
+        nltk = version("nltk")
+    except PackageNotFoundError:  # which corpora that are split already do not need
+        nltk = ""
+    return f"{sha.hexdigest()} {nltk} {unicodedata.unidata_version}"
 
 
 def _sha(value: object) -> str:

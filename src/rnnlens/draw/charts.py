@@ -186,6 +186,7 @@ class Squares:
     columns: Sequence[str]
     values: Sequence[Sequence[float]]
     usual: float = 0.0  # what is drawn white: where nothing is found
+    none: str = ""  # what is written where there is no number
 
 
 def write_squares(panels: Sequence[Squares], path: Path) -> None:
@@ -200,7 +201,8 @@ def write_squares(panels: Sequence[Squares], path: Path) -> None:
             axes.imshow(one.values, cmap="PuOr", vmin=one.usual - reach, vmax=one.usual + reach,
                         aspect="auto")  # fmt: skip
             values = [[float(value) for value in row] for row in one.values]
-            _write_squares(axes, values, _two_digits, partial(_is_far, one.usual, 0.55 * reach))
+            written = partial(_two_digits, none=one.none)
+            _write_squares(axes, values, written, partial(_is_far, one.usual, 0.55 * reach))
             names = [clip(name, _LONGEST_ROW) for name in one.rows]
             axes.set_yticks(range(len(names)), names, parse_math=False)
             kinds = [clip(name, _LONGEST_NAME) for name in one.columns]
@@ -214,11 +216,10 @@ def _is_far(usual: float, least: float, value: float) -> bool:
     return abs(value - usual) > least
 
 
-def _two_digits(value: float) -> str:
-    """Nothing where there is no number."""
-    return (
-        "" if math.isnan(value) else f"{value + 0:.2f}".replace("-0.00", "0.00").replace("0.", ".")
-    )
+def _two_digits(value: float, none: str) -> str:
+    if math.isnan(value):
+        return none
+    return f"{value + 0:.2f}".replace("-0.00", "0.00").replace("0.", ".")
 
 
 def _share_left(share: float) -> str:

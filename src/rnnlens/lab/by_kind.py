@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.intervals import Floats, Resamples, all_or_none
+from rnnlens.base.intervals import Floats, Resamples, all_or_none, is_apart
 from rnnlens.base.schema import rounded, sent, to_json
 from rnnlens.base.tables import data_frame
 from rnnlens.lab.result import Result
@@ -18,6 +18,11 @@ from rnnlens.lab.result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
+ALIKE = 0.01  # nats: contexts that differ by less in the mean do not separate
+NO_SHARE = (
+    "where there is a dash the pairs do not separate: the model's preferences after both contexts "
+    "are not told apart, and of no difference there is no share (contrasts)"
+)
 _number = rounded(4)
 
 
@@ -29,7 +34,8 @@ class KindValue:
     kind: str
     before: int  #: Words from this one to the critical one; 1: the last before it.
     items: int  #: Of which it was measured.
-    value: float = sent(write=_number)
+    #: None: a share of a difference that is not told apart from zero is no number.
+    value: float | None = sent(write=_number)
     low: float | None = sent(write=_number)  #: The lower end of its interval.
     high: float | None = sent(write=_number)  #: The upper end.
     control: float | None = sent(write=_number)  #: The same where nothing should be found.
@@ -59,24 +65,25 @@ class ByParadigm(Result):
         return tuple(dict.fromkeys(one.paradigm for one in self.values))
 
     @cached_property
-    def _cells(self) -> dict[tuple[str, str, int], KindValue]:
+    def cells(self) -> dict[tuple[str, str, int], KindValue]:
+        """By paradigm, kind and words before the critical one."""
         return {(one.paradigm, one.kind, one.before): one for one in self.values}
 
     def at(self, paradigm: str, kind: str, before: int = 1) -> KindValue:
         """The number of one kind, so many words before the critical one."""
-        if (paradigm, kind, before) not in self._cells:
+        if (paradigm, kind, before) not in self.cells:
             raise RnnlensError(
                 f"nothing was measured of {kind} in {paradigm!r}, {before} words before; there is "
                 f"{', '.join(self.paradigms)}, and {', '.join(self.kinds)}"
             )
-        return self._cells[paradigm, kind, before]
+        return self.cells[paradigm, kind, before]
 
     def array(self, paradigm: str) -> Floats:
         """The numbers of a paradigm, words down and kinds across; NaN where there is none."""
         steps = max((one.before for one in self.values if one.paradigm == paradigm), default=0)
         found = np.full((steps, len(self.kinds)), np.nan)
         for one in self.values:
-            if one.paradigm == paradigm:
+            if one.paradigm == paradigm and one.value is not None:
                 found[steps - one.before, self.kinds.index(one.kind)] = one.value
         return found
 
@@ -101,9 +108,10 @@ def by_paradigm(
     """Sums of a numerator over those of a denominator, item by item, (S, D, K) each, and
     intervals.
 
-    NaN: the item has no such word. `controls` are further numerators and denominators.
+    NaN: the item has no such word. `controls` are further numerators and denominators. Where the
+    denominators are not told apart from zero there is no share, and a note says so.
     """
-    rows = list[KindValue]()
+    rows, alike = list[KindValue](), list[str]()
     for paradigm, (above, below) in measured.items():
         there = ~np.isnan(above) & ~np.isnan(below)
         value, low, high = _shares(above, below, there)
@@ -113,12 +121,15 @@ def by_paradigm(
         counts = there.sum(0)
         for before, k in np.argwhere(counts > 0):
             place = int(before), int(k)
-            numbers = (table[place] for table in (value, low, high, control))
-            shown = [float(one) if np.isfinite(one) else None for one in numbers]
-            if shown[0] is not None:
-                rows.append(KindValue(paradigm, kinds[k], int(before) + 1, int(counts[place]),
-                                      shown[0], *shown[1:]))  # fmt: skip
-    return ByParadigm(name, tuple(kinds), tuple(rows), words, usual, tuple(notes))
+            numbers = [table[place] for table in (value, low, high, control)]
+            if not np.isfinite(numbers[0]):
+                numbers = [np.nan] * len(numbers)
+            shown = (float(one) if np.isfinite(one) else None for one in numbers)
+            rows.append(KindValue(paradigm, kinds[k], int(before) + 1, int(counts[place]), *shown))
+        if not np.isfinite(value[counts > 0]).all():
+            alike.append(f"{paradigm} ({int(counts.max()):,})")
+    told = [f"{NO_SHARE}: {', '.join(alike)}"] if alike else []
+    return ByParadigm(name, tuple(kinds), tuple(rows), words, usual, (*notes, *told))
 
 
 def names_of_words(
@@ -142,21 +153,34 @@ def names_of_words(
     }
 
 
+def separates(differences: Floats) -> bool:
+    """Whether a share of the differences between contexts, in nats, means something: their mean is
+    none that chance alone has made. Of a single pair its own difference is all there is.
+    """
+    if not len(differences) or abs(float(differences.mean())) < ALIKE:
+        return False
+    return len(differences) == 1 or is_apart(differences)
+
+
 def _shares(
     above: Floats, below: Floats, there: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, Floats]:
     """Of every cell (D, K) the sum over items of one over that of the other, and an interval."""
     pair = np.stack([np.where(there, above, 0), np.where(there, below, 0)], -1)  # (S, D, K, 2)
     sums = pair.sum(0)
+    is_share = bool((below[there] == 1).all())
+    apart = np.ones(sums.shape[:-1], bool)
+    if not is_share:
+        for place in np.ndindex(apart.shape):
+            apart[place] = separates(below[:, *place][there[:, *place]])
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.where(np.abs(sums[..., 1]) > 0, sums[..., 0] / sums[..., 1], np.nan)
+        value = np.where(apart, sums[..., 0] / sums[..., 1], np.nan)
     low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
     resamples = Resamples(len(pair))
     if resamples.enough:
         drawn = resamples.sums(pair)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(drawn[..., 1] != 0, drawn[..., 0] / drawn[..., 1], np.nan)
-        is_share = bool((below[there] == 1).all())
         for place in np.ndindex(value.shape):
             if np.isfinite(value[place]) and (sure := resamples.interval(ratios[:, *place])):
                 if is_share and value[place] in (0, 1):

@@ -37,6 +37,12 @@ class Labelled:
     labels: Labels
 
 
+def counted(texts: Sequence[Labelled]) -> Labels:
+    """Of how many words of some texts a concept does not hold, and of how many it does."""
+    every = np.concatenate([one.labels for one in texts])
+    return np.bincount(every[every >= 0], minlength=2)
+
+
 @dataclass(frozen=True)
 class Concept:
     """Texts that a concept is told of: to erase by, to fit probes on, and to ask."""
@@ -45,11 +51,6 @@ class Concept:
     control: str  #: What is as frequent, and chance.
     parts: tuple[tuple[Labelled, ...], ...]
     by_chance: tuple[tuple[Labelled, ...], ...]  #: The same texts with labels of chance.
-
-    def counts(self, part: int) -> Labels:
-        """Of how many words of a part it does not hold, and of how many it does."""
-        every = np.concatenate([one.labels for one in self.parts[part]])
-        return np.bincount(every[every >= 0], minlength=2)
 
 
 def read_sentences(subject: Subject, texts: Iterable[Given]) -> list[tuple[Sentence, list[int]]]:

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.intervals import Floats, interval
+from rnnlens.base.intervals import Floats, Interval, Resamples, interval
 from rnnlens.base.schema import rounded, sent
-from rnnlens.lab.concept import Concept, Labelled
+from rnnlens.lab.concept import Concept, Labelled, counted
 from rnnlens.lab.encoded import EncodedItem
 from rnnlens.lab.prefixes import Reader
 from rnnlens.lab.result import Result
@@ -50,6 +50,11 @@ class ConceptErased:
     #: The mean of what it gets right where the concept holds and where not; half is nothing.
     balanced: float = sent(write=_number)
     balanced_after: float = sent(write=_number)
+    balanced_low: float | None = sent(write=_number)  #: The lower end of its interval, over texts.
+    balanced_high: float | None = sent(write=_number)  #: The upper end.
+    #: The same of the concept of chance, after that is taken out; None: too rare to be asked. What
+    #: both have over a half is what few words leave.
+    balanced_control: float | None = sent(write=_number)
     loss: float = sent(write=_number)  #: Nats that a word of the texts held out costs the model.
     loss_after: float = sent(write=_number)
     loss_control: float = sent(write=_number)  #: With a concept of chance taken out, as frequent.
@@ -91,7 +96,7 @@ def erased_concept(
     if not reader.together:
         raise RnnlensError("a concept is erased in a model that reads many texts side by side; "
                            "give a recurrent language model that reads forwards")  # fmt: skip
-    counts = [concept.counts(part) for part in range(len(concept.parts))]
+    counts = [counted(part) for part in concept.parts]
     if min(int(some.min()) for some in counts) < LEAST:
         raise RnnlensError(
             f"{concept.about}: that holds of {', '.join(f'{some[1]:,}' for some in counts)} words "
@@ -125,17 +130,21 @@ def _erased(
     erasing, by_chance = (reader.editing(kind, one) for one in (eraser, chance))
     read = told(reader, concept.parts[1], concept.parts[2], kind)
     left = told(erasing, concept.parts[1], concept.parts[2], kind)
+    beside = None
+    if min(int(counted(some).min()) for some in concept.by_chance[1:]) >= LEAST:
+        beside = told(by_chance, concept.by_chance[1], concept.by_chance[2], kind)
     after, control = (_Left.of(one, texts, items) for one in (erasing, by_chance))
     sure = interval(left.right, left.asked)
     cost = interval(after.costs - before.costs, before.counts)
     return ConceptErased(
         kind, eraser.rank, read.share, left.share, *_ends(sure), read.balanced, left.balanced,
+        *_ends(left.sure), None if beside is None else beside.balanced,
         before.loss, after.loss, control.loss, *_ends(cost),
         before.accuracy, after.accuracy, control.accuracy,
     )  # fmt: skip
 
 
-def _ends(sure: Any) -> tuple[float | None, float | None]:
+def _ends(sure: Interval | None) -> tuple[float | None, float | None]:
     return (None, None) if sure is None else (sure.low, sure.high)
 
 
@@ -196,12 +205,29 @@ class Told:
 
     right: Floats  # (S,) words
     asked: Floats  # (S,) words
-    balanced: float
+    hits: Floats  # (S, 2, 2) of each sort words that are right without its frequency, and its words
 
     @property
     def share(self) -> float:
         """Of all words."""
         return float(self.right.sum() / self.asked.sum())
+
+    @property
+    def balanced(self) -> float:
+        """The mean over both sorts of words."""
+        return float(_even(self.hits.sum(0)))
+
+    @property
+    def sure(self) -> Interval | None:
+        """The interval of the balanced share, over texts."""
+        resamples = Resamples(len(self.hits))
+        return resamples.interval(_even(resamples.sums(self.hits))) if resamples.enough else None
+
+
+def _even(hits: Floats) -> Floats:
+    """(..., 2, 2) to what is right of both sorts, in the mean, (...)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((hits[..., 0] / hits[..., 1]).mean(-1))
 
 
 def told(reader: Reader, probed: Sequence[Labelled], asked: Sequence[Labelled], kind: str) -> Told:
@@ -210,15 +236,16 @@ def told(reader: Reader, probed: Sequence[Labelled], asked: Sequence[Labelled], 
     for states, labels, _ in _states(reader, probed, kind):
         found.add(states, labels)
     weights, constant, prior = found.solved()
-    right, count, hits = np.zeros(len(asked)), np.zeros(len(asked)), np.zeros((2, 2))
+    right, count, hits = (np.zeros((len(asked), *more)) for more in ((), (), (2, 2)))
     for states, labels, numbers in _states(reader, asked, kind):
         scores = states.double() @ weights - constant
         said = ((scores + prior > 0) == (labels > 0)).double().cpu().numpy()
         np.add.at(right, numbers, said)
         np.add.at(count, numbers, 1.0)
         even = ((scores > 0) == (labels > 0)).double().cpu().numpy()
-        np.add.at(hits, labels.cpu().numpy(), np.stack([even, np.ones(len(even))], 1))
-    return Told(right, count, float((hits[:, 0] / hits[:, 1]).mean()))
+        sorts = numbers, labels.cpu().numpy()
+        np.add.at(hits, sorts, np.stack([even, np.ones(len(even))], 1))
+    return Told(right, count, hits)
 
 
 class _Discriminant:

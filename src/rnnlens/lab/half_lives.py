@@ -146,7 +146,7 @@ def _read(
     reader: Reader, texts: Sequence[Sequence[int]], kinds: Sequence[str]
 ) -> dict[str, Tensor]:
     """The states of kinds after every word of some texts, one after the other, (N, H)."""
-    traces = [reader.model.trace(reader.side.batch(list(ids))) for ids in texts]
+    traces = [reader.model.trace(reader.batch(ids)) for ids in texts]
     return {
         kind: torch.cat([trace.states[kind][:, 0] for trace in traces]).double().cpu()
         for kind in kinds

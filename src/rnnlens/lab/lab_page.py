@@ -1,6 +1,5 @@
 """What was found in the laboratory, as a page in one file that loads nothing."""
 
-import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -127,22 +126,23 @@ def _squares(found: ByParadigm, paradigm: str | None, kind_names: Mapping[str, s
         for kind in found.kinds
     )
     rows = []
-    for place, (name, row) in enumerate(zip(names, values.tolist(), strict=True)):
-        cells = []
-        for kind, value in zip(found.kinds, row, strict=True):
-            which = name if paradigm is None else paradigm
-            before = 1 if paradigm is None else len(values) - place
-            cells.append(_square(found, which, kind, before, value))
+    for place, name in enumerate(names):
+        which = name if paradigm is None else paradigm
+        before = 1 if paradigm is None else len(values) - place
+        cells = [_square(found, which, kind, before) for kind in found.kinds]
         rows.append(f"<tr><th>{_text(name)}</th>{''.join(cells)}</tr>")
     return (f"<h3>{_text(title)}</h3><div class=wide><table class=squares><thead><tr>{head}</tr>"
             f"</thead><tbody>{''.join(rows)}</tbody></table></div>")  # fmt: skip
 
 
-def _square(found: ByParadigm, paradigm: str, kind: str, before: int, value: float) -> str:
+def _square(found: ByParadigm, paradigm: str, kind: str, before: int) -> str:
     """A number on its colour; how sure it is, and its control, where one points at it."""
-    if math.isnan(value):
+    one = found.cells.get((paradigm, kind, before))
+    if one is None:
         return "<td></td>"
-    one = found.at(paradigm, kind, before)
+    if (value := one.value) is None:
+        none = f"{kind}: the pair does not separate here, {one.items} items"
+        return f'<td title="{_text(none)}">–</td>'
     reach = max(1 - found.usual, found.usual)
     far = min(1.0, abs(value - found.usual) / reach)
     colour = mixed(_MORE if value > found.usual else _LESS, far)

@@ -9,7 +9,7 @@ from rnnlens.base.intervals import Floats
 from rnnlens.draw.charts import Squares
 from rnnlens.draw.printable import clip, width_of
 from rnnlens.lab.accuracy import Accuracy, SuiteAccuracy
-from rnnlens.lab.by_kind import ByParadigm
+from rnnlens.lab.by_kind import NO_SHARE, ByParadigm
 from rnnlens.lab.erase import Erasures
 from rnnlens.lab.erase_concept import ConceptErasures
 from rnnlens.lab.half_lives import HalfLives
@@ -107,7 +107,7 @@ def kind_table(found: ByParadigm, paradigm: str | None = None) -> str:
 
 
 def _two(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
+    return "-" if math.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00")
 
 
 def rows_of(found: ByParadigm, paradigm: str | None = None) -> tuple[tuple[str, ...], Floats]:
@@ -127,7 +127,10 @@ def squares(found: ByParadigm, paradigm: str | None = None) -> Squares:
     """What is drawn of paradigms by kinds, or of a paradigm's words by kinds."""
     rows, values = rows_of(found, paradigm)
     where = f"{paradigm}, at each word" if paradigm else "at the last word before the critical one"
-    return Squares(f"{found.name}, {where}", rows, found.kinds, values.tolist(), found.usual)
+    shown = [one for one in found.values if paradigm in (None, one.paradigm)]
+    none = "; –: the pairs do not separate" if any(one.value is None for one in shown) else ""
+    title = f"{found.name}, {where}{none}"
+    return Squares(title, rows, found.kinds, values.tolist(), found.usual, "–" if none else "")
 
 
 def unit_table(found: Units) -> str:
@@ -169,13 +172,16 @@ def direction_table(found: Directions) -> str:
     rows = [["direction", "moved", "95%", "right without", "others without"]]
     for one in found.rows:
         sure = "" if one.low is None else f"{one.low:.2f} to {one.high:.2f}"
-        moved = [f"{one.kind} {one.way}", f"{one.moved:.2f}", sure]
+        moved = [f"{one.kind} {one.way}", "-" if one.moved is None else f"{one.moved:.2f}", sure]
         rows.append([*moved, share(one.accuracy), share(one.others)])
     head = (
         "share of the difference that moves along a direction at the last word, found on "
         f"{found.learnt_from} contrasts, measured on {found.contrasts}"
     )
-    return "\n".join([head, *columns(rows), f"with nothing taken out {_right(found)}"])
+    foot = [f"with nothing taken out {_right(found)}"]
+    if any(one.moved is None for one in found.rows):
+        foot.append(f"{NO_SHARE}: {found.contrasts:,}")
+    return "\n".join([head, *columns(rows), *foot])
 
 
 def _right(found: Units | Directions) -> str:
@@ -185,10 +191,11 @@ def _right(found: Units | Directions) -> str:
 
 def erasure_table(found: Erasures) -> str:
     """What is left without what contexts differ in, by kind."""
-    heads = "rank,probe,after,majority,loss,after,random,right,after,random,others,after"
+    heads = "rank,probe,after,95%,majority,loss,after,random,right,after,random,others,after"
     rows = [["erased from", *heads.split(",")]]
     for one in found.kinds:
-        read = map(share, (one.read, one.read_after, one.majority))
+        read = [share(one.read), share(one.read_after), between(one.low, one.high),
+                share(one.majority)]  # fmt: skip
         losses = (f"{loss:.2f}" for loss in (one.loss, one.loss_after, one.loss_random))
         right = (one.accuracy, one.accuracy_after, one.accuracy_random, one.others,
                  one.others_after)  # fmt: skip
@@ -203,11 +210,13 @@ def erasure_table(found: Erasures) -> str:
 
 def concept_table(found: ConceptErasures) -> str:
     """What is left without a concept, by kind."""
-    heads = "rank,probe,after,95%,balanced,after,loss,after,chance,right,after,chance"
+    heads = "rank,probe,after,95%,balanced,after,95%,chance,loss,after,chance,right,after,chance"
     rows = [["erased from", *heads.split(",")]]
     for one in found.kinds:
         read = share(one.read), share(one.read_after), between(one.low, one.high)
-        even = map(share, (one.balanced, one.balanced_after))
+        even = [share(one.balanced), share(one.balanced_after),
+                between(one.balanced_low, one.balanced_high), share(one.balanced_control)
+                ]  # fmt: skip
         losses = (f"{loss:.3f}" for loss in (one.loss, one.loss_after, one.loss_control))
         right = (one.accuracy, one.accuracy_after, one.accuracy_control)
         rows.append([one.kind, str(one.rank), *read, *even, *losses, *map(share, right)])

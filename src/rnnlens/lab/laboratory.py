@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnlens.ask.questions import names
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.progress import Progress
 from rnnlens.base.schema import to_json
@@ -26,7 +25,7 @@ from rnnlens.lab.concept import (
 )
 from rnnlens.lab.contrasts import Contrast, Sort, contrasts, forms
 from rnnlens.lab.encoded import Encoded, encoded
-from rnnlens.lab.erase import Erasures, erasures
+from rnnlens.lab.erase import MOST_ERASED, Erasures, erasures
 from rnnlens.lab.erase_concept import ConceptErasures, erased_concept
 from rnnlens.lab.half_lives import HORIZON, MOST_TEXTS, HalfLives, half_lives
 from rnnlens.lab.interchange import MOST_CONTRASTS, drawn, interchange
@@ -37,7 +36,7 @@ from rnnlens.lab.shuffled import shuffled
 from rnnlens.lab.subspace import Directions, directions
 from rnnlens.lab.suite import LEAVE, Suite, check_seed, read_suite
 from rnnlens.lab.units import TOP, Units, UnitTrace, responsible, unit_trace
-from rnnlens.reading.subject import Subject
+from rnnlens.reading.subject import Subject, names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,14 +59,14 @@ class Lab:
         self.subject, self.items = subject, items
         self._published = published
         self.quiet = False  # whether nothing is said of how far long work is
-        self._reader = Reader(subject.model, subject.session.text)
+        self.reader = Reader(subject.model, subject.session.text)
 
     @cached_property
     def scored(self) -> Scored:
         """Which items it is right about, and by how much."""
         words = sum(len(s.ids) for one in self.items.items for s in one.sentences.values())
         with self._progress(words, "reading") as progress:
-            return scored(self._reader, self.items.items, progress.advance)
+            return scored(self.reader, self.items.items, progress.advance)
 
     @cached_property
     def result(self) -> SuiteAccuracy:
@@ -102,7 +101,7 @@ class Lab:
         if silent:
             lines.append(f"{silent:,} are about a first word, which nothing predicts, or their "
                          "sentences are the same to the model")  # fmt: skip
-        if self._reader.ahead:
+        if self.reader.ahead:
             lines.append("the first word of a sentence, which nothing predicts, is in no sum")
         return tuple(lines)
 
@@ -112,7 +111,7 @@ class Lab:
         """
         found = self._of(forms(self.items.items), paradigm)
         with self._progress(sum(len(one.context) for one in found), "reading kinds") as progress:
-            return preferences(self._reader, self.subject.probes, found, progress.advance)
+            return preferences(self.reader, self.subject.probes, found, progress.advance)
 
     def interchange(
         self,
@@ -129,7 +128,7 @@ class Lab:
         """
         chosen = None if kinds is None else names(kinds)
         some = self._contrasts(paradigm, most, seed)
-        reader = self._reader
+        reader = self.reader
         if untrained:
             reader = Reader(shuffled(self.subject.model, seed), self.subject.session.text)
         count = len(self.subject.model.kinds if chosen is None else chosen)
@@ -154,7 +153,7 @@ class Lab:
         some = self._of(forms(self.items.items), paradigm)
         with self._progress(0, "taking units out") as progress:
             return responsible(
-                self._reader, some, kinds and names(kinds), top, seed, progress.advance
+                self.reader, some, kinds and names(kinds), top, seed, progress.advance
             )
 
     def unit(self, kind: str, unit: int, text: str) -> UnitTrace:
@@ -163,7 +162,7 @@ class Lab:
         ids = session.numbers(text, session.words(text))
         if not ids:
             raise RnnlensError("there is no word to follow a unit over; give a text")
-        return unit_trace(self._reader, self.subject.probes, kind, unit, ids)
+        return unit_trace(self.reader, self.subject.probes, kind, unit, ids)
 
     def directions(
         self,
@@ -177,13 +176,13 @@ class Lab:
         """  # fmt: skip
         some = self._contrasts(paradigm, most, seed)
         with self._progress(0, "finding directions") as progress:
-            return directions(self._reader, some, kinds and names(kinds), seed,
+            return directions(self.reader, some, kinds and names(kinds), seed,
                               progress.advance)  # fmt: skip
 
     def erase(
         self,
         kinds: Sequence[str] | None = None,
-        most: int = MOST_CONTRASTS,
+        most: int = MOST_ERASED,
         seed: int = 0,
         paradigm: str | None = None,
     ) -> Erasures:
@@ -192,7 +191,7 @@ class Lab:
         """  # fmt: skip
         some = self._contrasts(paradigm, most, seed)
         with self._progress(0, "erasing") as progress:
-            return erasures(self._reader, some, kinds and names(kinds), seed,
+            return erasures(self.reader, some, kinds and names(kinds), seed,
                             progress.advance)  # fmt: skip
 
     def erase_concept(
@@ -230,7 +229,7 @@ class Lab:
         step = -(-len(items) // _MOST_ITEMS)
         chosen = kinds and names(kinds)
         with self._progress(0, "erasing") as progress:
-            return erased_concept(self._reader, told, asked, items[::step], chosen,
+            return erased_concept(self.reader, told, asked, items[::step], chosen,
                                   progress.advance)  # fmt: skip
 
     def half_lives(self, texts: Iterable[Given], horizon: int = HORIZON) -> HalfLives:
@@ -240,7 +239,7 @@ class Lab:
         read = read_sentences(self.subject, islice(_several(texts), MOST_TEXTS))
         some = [ids for _, ids in read]
         with self._progress(sum(map(len, some)), "how long memory lasts") as progress:
-            return half_lives(self._reader, some, horizon, progress.advance)
+            return half_lives(self.reader, some, horizon, progress.advance)
 
     def _contrasts(self, paradigm: str | None, most: int, seed: int) -> list[Contrast]:
         check_seed(seed)

@@ -7,7 +7,7 @@ nothing is computed twice, nothing is padded, and what all kinds say is at hand 
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -87,6 +87,11 @@ class Reader:
         other._edit = kind, change  # noqa: SLF001 - its own class
         return other
 
+    def batch(self, ids: Sequence[int]) -> Any:
+        """One sentence as the model is given it, where it computes."""
+        batch = self.side.batch(list(ids))
+        return batch.to(self.model.device) if isinstance(batch, Tensor) else batch
+
     def _edits(self, steps: int) -> list[StateEdit]:
         if self._edit is None:
             return []
@@ -133,7 +138,7 @@ class Reader:
     @torch.no_grad()
     def _alone(self, ids: Sequence[int], kinds: Sequence[str]) -> Iterator[Level]:
         """One sentence, whose every word is a level."""
-        trace = self.model.trace(self.side.batch(list(ids)), edits=self._edits(len(ids)))
+        trace = self.model.trace(self.batch(ids), edits=self._edits(len(ids)))
         y = trace.prediction
         if len(y) < len(ids):
             raise RnnlensError(

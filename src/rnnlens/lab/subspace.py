@@ -20,6 +20,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import Floats, Resamples
 from rnnlens.base.schema import rounded, sent
+from rnnlens.lab.by_kind import separates
 from rnnlens.lab.contrasts import Contrast, parted
 from rnnlens.lab.going_on import Contexts
 from rnnlens.lab.interchange import Differences, both_sides, by_length, check_contrasts
@@ -42,7 +43,8 @@ class Direction:
 
     kind: str
     way: str  #: How the direction was found.
-    moved: float = sent(write=_number)  #: Share of the difference, on contrasts held out.
+    #: Share of the difference, on contrasts held out; None: these do not separate.
+    moved: float | None = sent(write=_number)
     low: float | None = sent(write=_number)  #: The lower end of its interval.
     high: float | None = sent(write=_number)  #: The upper end.
     #: On incongruent items held out (on all, where there are none), with the direction set to its
@@ -82,12 +84,12 @@ def directions(
         for way in WAYS:
             along = None if way == WHOLE else found_direction(model, learnt, kind, way, seed)
             moved, whole = _moved(model, held, kind, along)
-            resamples = Resamples(len(moved))
-            sure = resamples.interval(resamples.ratios(moved, whole)) if resamples.enough else None
+            apart, resamples = separates(whole), Resamples(len(moved))
+            sure = resamples.interval(resamples.ratios(moved, whole)) if apart else None
             left = (None, None) if along is None else taken_out(model, held, kind, along)
-            rows.append(Direction(kind, way, float(moved.sum() / whole.sum()),
-                                  sure.low if sure else None, sure.high if sure else None, *left
-                                  ))  # fmt: skip
+            share = float(moved.sum() / whole.sum()) if apart else None
+            rows.append(Direction(kind, way, share, sure.low if sure else None,
+                                  sure.high if sure else None, *left))  # fmt: skip
             advance(len(some))
     before, others = taken_out(model, held)
     return Directions(len(learnt), len(held), before or 0.0, others, tuple(rows))

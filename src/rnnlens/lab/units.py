@@ -243,7 +243,7 @@ def unit_trace(
     if kind not in by_id:
         raise RnnlensError(f"there is no kind {kind!r}; there is {', '.join(by_id)}")
     with torch.no_grad():
-        trace = reader.model.trace(reader.side.batch(list(ids)))
+        trace = reader.model.trace(reader.batch(ids))
     width = trace.states[kind].shape[-1]
     if not 0 <= unit < width:
         raise RnnlensError(f"there is no unit {unit} of {kind}; it has {width}, from 0")

@@ -21,7 +21,6 @@ from rnnlens.ask.continuation import Continued, continuation
 from rnnlens.ask.decision import Decision, decision
 from rnnlens.ask.follow import Followed, follow_all
 from rnnlens.ask.grids import drawn_columns, grid_of
-from rnnlens.ask.questions import names
 from rnnlens.ask.results import ByKind, Values
 from rnnlens.ask.stand_ins import DRAWS
 from rnnlens.ask.turns import Turns, all_turns
@@ -36,6 +35,7 @@ from rnnlens.page import saved_page
 from rnnlens.reading.edits import Edit
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.reading import BLOCK, Reading
+from rnnlens.reading.subject import names
 from rnnlens.reading.two_texts import Beside, escaped, in_one
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import Any
 
 from rnnlens.adapter.pair_side import PairSide, joined
 from rnnlens.adapter.sequences import Names
-from rnnlens.ask.questions import names
 from rnnlens.base.errors import RnnlensError
 from rnnlens.draw.saving import check_page
 from rnnlens.lab.laboratory import Lab
@@ -23,7 +22,7 @@ from rnnlens.probe.fitting import FitConfig
 from rnnlens.reading.edits import Edit
 from rnnlens.reading.encoding import Palette
 from rnnlens.reading.lines import Lines
-from rnnlens.reading.subject import Subject
+from rnnlens.reading.subject import Subject, names
 from rnnlens.run.corpus_data import run_dataset, states_dataset
 from rnnlens.run.scores import Scores
 from rnnlens.search.find import LIMIT, Found, find

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.ask.asked import MemoryAnswer, MemoryTold, told_of
-from rnnlens.ask.questions import names
 from rnnlens.ask.stand_ins import DRAWS
 from rnnlens.ask.state_pairs import state_divergence
 from rnnlens.ask.written import Written, written_by
@@ -18,6 +17,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.transition import Transition
 from rnnlens.reading.edits import Address
 from rnnlens.reading.reading import Reading
+from rnnlens.reading.subject import names
 from rnnlens.search.answers import Near, Nearness
 from rnnlens.search.similar import similar
 

@@ -36,6 +36,11 @@ Parallel = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 RowKey = tuple[bytes, str, str, frozenset[str] | None]  # a prefix, a semantic, a palette, columns
 
 
+def names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """One name or several, as several."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
 @dataclass(frozen=True)
 class Column:
     """A kind as it is drawn: at its own timestep, or one back."""

@@ -51,6 +51,19 @@ def test_what_cannot_be_asked_is_one_line(client, query, status, why):
     assert "<script" not in answer.text
 
 
+def test_an_unknown_run_is_answered_by_a_page_that_leads_on(client):
+    answer = client.get("/lab?run=%3Cb%3Egone&suite=polarity")
+    assert answer.status_code == 404
+    assert answer.headers["content-type"].startswith("text/html")
+    said = re.findall("<p role=alert>(.*?)</p>", answer.text)
+    assert len(said) == 1
+    assert "&lt;b&gt;gone" in said[0]
+    assert "planted0, formula, other" in said[0]
+    assert 'href="/lab?run=formula&amp;suite=polarity"' in answer.text
+    assert 'href="/#run=planted0"' in answer.text
+    assert "<b>gone" not in answer.text
+
+
 def test_links_lead_to_the_run_that_was_asked_for(client):
     page = client.get("/lab?run=other&suite=agreement").text
     assert "<b>other</b>" in page

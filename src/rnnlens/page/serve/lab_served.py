@@ -31,18 +31,19 @@ def served_lab(
     known = built_in()
     suite = known[0] if suite is None else suite
     run = next(iter(subjects)) if run is None else run  # its name here may not be the subject's own
-    subject = subjects[run]
+    there = run if run in [*subjects] else next(iter(subjects))  # where links lead to
     head = [
-        f'<h1>The laboratory <a href="/#run={quote_plus(run)}">to the lens</a></h1>',
+        f'<h1>The laboratory <a href="/#run={quote_plus(there)}">to the lens</a></h1>',
         _links("model", {name: _at(name, suite, None) for name in subjects}, run),
-        _links("suite", {name: _at(run, name, None) for name in known}, suite),
+        _links("suite", {name: _at(there, name, None) for name in known}, suite),
     ]
     status = 200
     try:
-        parts = _asked(subject, run, suite, paradigm)
+        parts = _asked(subjects[run], run, suite, paradigm)
     except RnnlensError as error:
-        status, parts = 400, [f"<p role=alert>{escape(printable(str(error)))}</p>"]
-    title = f"The laboratory: {run} on {suite[:60]}"
+        status = 404 if there != run else 400
+        parts = [f"<p role=alert>{escape(printable(str(error)))}</p>"]
+    title = f"The laboratory: {run[:60]} on {suite[:60]}"
     return html_page(title, [*head, *parts], STYLE_AT), status
 
 

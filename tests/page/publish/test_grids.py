@@ -126,7 +126,7 @@ def test_weights_that_a_byte_can_hold_are_read_as_they_were(precision, tmp_path,
                 weight[..., 0] = 127 / 256  # which makes a step of a byte 1 / 256
     packs = [sent(lens, precision) for lens in lenses]
     sorts = {layout["sort"] for pack in packs for layout in pack["manifest"]["tensors"]}
-    assert precision in sorts
+    assert "int8" in sorts  # which is as good as two bytes where nothing is lost
     asked = every_grid(lenses, TEXTS[:1])
     answers = answered("grids.mjs", {"lenses": packs, "ways": [True], "questions": asked})
     right = [of_python(lenses[k], of) for k, _, of in asked]

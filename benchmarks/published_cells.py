@@ -66,7 +66,7 @@ def random_lens(
     run.write_colours(default_colours(words, tags, "by chance", ()))
     run.write_model(network)
     run.write_record({"status": TRAINED, "corpus": {}, "network": {}, "training": {}})
-    run.write_probes(Probes.of("shared", kinds, ("output",), labels, tensors), {}, half=True)
+    run.write_probes(Probes.of("shared", kinds, ("output",), labels, tensors), {}, "half")
     return opened(run)
 
 

@@ -6,6 +6,9 @@
     python scripts/bundle.py english-tags amalgum_news.conllu.gz
     python scripts/brackets.py make brackets --words 60000
     python scripts/bundle.py brackets brackets/train.txt
+    python scripts/bundle.py brackets-rglru brackets/train.txt
+    python scripts/recall.py make recall
+    python scripts/bundle.py recall recall/train.txt
 
 Each step is an ordinary rnnlens command and is left out where its result is already there, so that
 an interrupted build continues. Two minutes on one GPU; what is rounded is what probes are fitted
@@ -63,6 +66,21 @@ RECIPES = {
     "brackets": Recipe(
         "--format text --min-count 1 --width 64 --layers 1 --epochs 30 --learning-rate 0.003 "
         f"--weight-decay 0 --patience 8 {_NO_DROPOUT}"
+    ),
+    # Two recurrences with a linear memory: a vector, beside the LSTM on the same language, and a
+    # matrix on one in which what it has to hold is known.
+    "brackets-rglru": Recipe(
+        "--format text --min-count 1 --cell rglru --width 48 --layers 2 --epochs 12 --batch 64 "
+        f"--learning-rate 0.005 --weight-decay 0 --patience 8 --dropout-hidden 0 {_NO_DROPOUT}",
+        fit="--states 60000",
+        probes="byte",
+    ),
+    "recall": Recipe(
+        "--format text --min-count 1 --no-lowercase --no-numbers --cell deltanet --width 24 "
+        "--heads 2 --keys 8 --layers 1 --epochs 16 --batch 64 --learning-rate 0.01 "
+        f"--weight-decay 0 --dropout-hidden 0 {_NO_DROPOUT}",
+        fit="--states 60000",
+        probes="byte",
     ),
 }
 

@@ -217,9 +217,9 @@ class SLSTM(Cell):
                 states[kind].append(value)
         found = {kind: torch.stack(values) for kind, values in states.items()}
         weights = real["n"]  # of gates alone, which are held
-        t = residual(x, found["r"] * scale, w)
-        return {**found, "n": weights, "l": real["l"], SUM: t,
-                "h": t * root_mean_square(real[SUM])}  # fmt: skip
+        whole = residual(x, found["r"] * scale, w)
+        return {**found, "n": weights, "l": real["l"], SUM: whole,
+                "h": whole * root_mean_square(real[SUM])}  # fmt: skip
 
     def _own_sums(self, read: Tensor, w: Weights) -> Tensor:
         """What the cell input sees of what was read before."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tensors import Layout, Layouts, in_range
 from rnnlens.labels.sets import LabelSet
-from rnnlens.model.packed import Packed, version
+from rnnlens.model.packed import packed_product, version
 from rnnlens.model.traceable import product
 from rnnlens.probe.memory_questions import Questions, question_names, questions_in
 from rnnlens.probe.moments import Spread
@@ -45,7 +45,6 @@ class Stack:
     labels: Tensor | None = None  # (V, inner) of shared probes
     rank: int = 0  # of shared probes
     questions: Mapping[str, Questions] = field(default_factory=dict)  # to kinds that are matrices
-    packed: Packed = field(default_factory=Packed, init=False, compare=False, repr=False)
     _parts: dict[str, tuple[Any, "_Part"]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -106,7 +105,7 @@ class Stack:
         """
         if self.labels is not None and not states.keys().isdisjoint(self.kinds):
             z, sizes = self._narrow(states)
-            return [Piece(len(some), partial(self.packed.product, some, self.labels), s)
+            return [Piece(len(some), partial(packed_product, some, self.labels), s)
                     for some, s in zip(z.split(size), sizes.split(size), strict=True)]  # fmt: skip
         return [
             Piece(len(x), partial(product, x, self.map[k]), _size(x[:, :width], width))

@@ -246,8 +246,9 @@ def encode_on_device(
         sums.index_add_(1, predictor.group_of, p)
     nats = values[:, 0] - probabilities[:, 0].log() - torch.linalg.vecdot(p, logits)
     bits = (nats / math.log(2)).clamp_min(0)
-    rates = palette.base.rates(bits) if palette.base else None
-    group, share, rival, lead = leading(sums.T, rates)
+    entropy = bits.cpu().numpy()
+    rates = palette.base.rates(entropy) if palette.base else None
+    group, share, rival, lead = leading(sums.T.cpu().numpy(), rates)
     number = torch.from_numpy(wanted).to(logits.device)[:, None]
     there = number[:, 0] >= 0
     value = logits.gather(1, number.clamp_min(0))
@@ -258,11 +259,11 @@ def encode_on_device(
     return Encodings(
         labels.cpu().numpy(),
         probabilities.cpu().numpy(),
-        group.cpu().numpy(),
-        share.cpu().numpy(),
-        rival.cpu().numpy(),
-        lead.cpu().numpy(),
-        bits.cpu().numpy(),
+        group,
+        share,
+        rival,
+        lead,
+        entropy,
         came.cpu().numpy(),
         rank.cpu().numpy(),
         np.zeros((len(p), 0)),  # of labels that are numbers, which no index has

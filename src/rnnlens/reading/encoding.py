@@ -269,10 +269,11 @@ def _room_for(like: Tensor) -> Iterator[Tensor]:
     size = like.numel()
     try:
         held = _rooms.pop()
-    except IndexError:
-        held = like.new_empty(0)
+    except IndexError:  # others have them all
+        held = torch.empty(0)
     if held.numel() < size:
-        held = torch.empty(size)
+        with torch.inference_mode(False):  # so that it can be written in either mode
+            held = torch.empty(size)
     yield held[:size].view(like.shape)
     if held.numel() <= _LARGEST_ROOM:
         _rooms.append(held)

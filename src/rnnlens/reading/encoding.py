@@ -289,9 +289,7 @@ def _dominant(
     return leading((palette.members @ among.T).numpy(), rates)
 
 
-def leading(
-    sums: Floats, base: Doubles | None = None
-) -> tuple[Integers, Floats, Integers, Floats]:
+def leading(sums: Floats, base: Doubles | None = None) -> tuple[Integers, Floats, Integers, Floats]:
     """The dominant group of each state, its share, the group that comes second (-1: none) and by
     how much the first one leads, (N,), given the probabilities of the groups, and their base rates
     where colours fade by these, (G, N).

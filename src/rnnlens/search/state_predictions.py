@@ -122,6 +122,11 @@ class Predictor:
 class _Block:
     """Some words one after the other, of which all distributions are held until it is done."""
 
+    p: Tensor  # (K, N, V) the distributions
+    room: Tensor  # that they are in, which the next block takes
+    p_above: Tensor  # (K, V) those of the word above, which are there for the divergences alone
+    nats_above: Tensor  # (K,) their entropies
+
     def __init__(
         self, predictor: Predictor, states: States,
         asked: tuple[Mapping[str, Integers], Tensor], above: "_Block | None",
@@ -137,7 +142,6 @@ class _Block:
         self.nats = torch.zeros(kinds, count, device=device)  # the entropy
         if above is None:
             room = torch.empty(kinds * count * labels, device=device)
-            #: Of the word above, which is there for the divergences alone, (K, V) and (K,).
             self.p_above = torch.full((kinds, labels), 1 / labels, device=device)
             self.nats_above = torch.zeros(kinds, device=device)
         else:
@@ -145,7 +149,7 @@ class _Block:
             self.p_above, self.nats_above = above.p[:, -1].clone(), above.nats[:, -1]
             del above.p, above.room
         self.room = room
-        self.p = room[: kinds * count * labels].view(kinds, count, labels)  # (K, N, V)
+        self.p = room[: kinds * count * labels].view(kinds, count, labels)
         for some, logits in _logits(predictor, states):
             came = np.concatenate([wanted[kind] for kind in some])
             own, widths = None, None

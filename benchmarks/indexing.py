@@ -1,5 +1,6 @@
 """An index: how fast it is made, how large it is, and how fast it answers.
 
+    python -m benchmarks.indexing                                     sentences of the bundled index
     python -m benchmarks.indexing --corpus news.conllu.gz             a few hundred sentences
     python -m benchmarks.indexing --scale                             1, 2, 4 and 8 times as many
     python -m benchmarks.indexing --index INDEX --copies 10           questions to so many copies
@@ -7,7 +8,8 @@
 
 Of the bundled run, or of yours with --run. The rate is that of `rnnlens index` over that of plain
 tracing and readout: every state through its probe and a softmax, 4,096 states at once as `rnnlens
-eval` does it, and for comparison in blocks that stay in the processor's cache. How time and memory
+eval` does it, and for comparison in blocks that stay in the processor's cache; on a CPU by
+processor time, which says the same on a machine that others use. How time and memory
 grow is measured with a small network on a corpus that is made for it, each size in a process of its
 own.
 """
@@ -69,12 +71,17 @@ def texts_of(lens: Lens, path: str, sentences: int, times: int = 1) -> Texts:
     return texts
 
 
+def clock(device: torch.device) -> float:
+    """Seconds: of processors, or by the clock where a GPU computes."""
+    return time.process_time() if device.type == "cpu" else time.perf_counter()
+
+
 @torch.inference_mode()
 def plain(lens: Lens, texts: list[Text], device: torch.device, at_once: int) -> float:
     """Seconds of tracing and readout alone."""
     assert lens.subject.probes
     probes = lens.subject.probes.to(device)
-    begin = time.perf_counter()
+    begin = clock(device)
     sentences = [text.ids for text in texts]
     for some in traced(
         lens.subject.model, lens.subject.session.text, sentences, device, words=4096
@@ -86,23 +93,33 @@ def plain(lens: Lens, texts: list[Text], device: torch.device, at_once: int) -> 
             lens.subject.model.predict(states[PREDICTION][k : k + at_once]).log_softmax(-1)
     if device.type == "cuda":
         torch.cuda.synchronize()
-    return time.perf_counter() - begin
+    return clock(device) - begin
 
 
 def build(lens: Lens, texts: Texts, device: torch.device, folder: Path) -> tuple[float, Manifest]:
     """Seconds that an index takes, and its manifest."""
     builder = Builder(folder, Plan(lens.subject, "output"), texts, Processes())
-    begin = time.perf_counter()
+    begin = clock(device)
     builder.begin(anew=True)
     builder.make(device)
     manifest = builder.finish()
-    return time.perf_counter() - begin, manifest
+    return clock(device) - begin, manifest
+
+
+def corpus_of(lens: Lens, folder: Path) -> str:
+    """A corpus of the sentences that the index of the run has."""
+    assert lens.subject.run
+    parts = Index.of(lens.subject.run).words()
+    path = folder / "corpus.txt"
+    path.write_text("".join(" ".join(words) + "\n" for part in parts for words in part), "utf-8")
+    return str(path)
 
 
 def measure_building(lens: Lens, args: argparse.Namespace, device: torch.device) -> None:
     """Print the rate of making an index and its size."""
-    texts = texts_of(lens, args.corpus, args.sentences, args.times)
     with tempfile.TemporaryDirectory() as folder:
+        corpus = args.corpus or corpus_of(lens, Path(folder))
+        texts = texts_of(lens, corpus, args.sentences, args.times)
         seconds, manifest = build(lens, texts, device, Path(folder) / "index")
     size = sum(part.bytes for part in manifest.parts)
     print(
@@ -218,10 +235,10 @@ def main() -> None:
     device = pick_device(args.device)
     lens = opened(args.run)
     lens.subject.model.on(device)
-    if args.corpus:
-        measure_building(lens, args, device)
     if args.index:
         measure_answers(lens, args)
+    if args.corpus or not args.index:
+        measure_building(lens, args, device)
 
 
 if __name__ == "__main__":

@@ -307,3 +307,15 @@ def test_one_group_for_all_labels_says_nothing():
     made = encode(torch.eye(5) * 9, colours, np.full(5, -1))
     assert made.share.tolist() == pytest.approx([0] * 5, abs=1e-6)
     assert (made.rivals() == -1).all()
+
+
+def test_states_are_encoded_in_any_mode_one_after_the_other():
+    logits = torch.randn(5, 40, generator=torch.Generator().manual_seed(1))
+    nothing = np.full(5, -1)
+    with torch.inference_mode():
+        first = encode(logits, palette(40), nothing)
+    again = encode(logits, palette(40), nothing)
+    with torch.no_grad():
+        fewer = encode(logits[:2], palette(40), nothing[:2])
+    assert np.array_equal(first.probabilities, again.probabilities)
+    assert np.array_equal(first.probabilities[:2], fewer.probabilities)

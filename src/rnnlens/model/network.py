@@ -20,7 +20,7 @@ from rnnlens.model.kinds import EMBEDDING, INPUT, JOINED, Kind, stacked
 from rnnlens.model.lazy import joined, of_each
 from rnnlens.model.network_config import WRITTEN
 from rnnlens.model.network_config import NetworkConfig as NetworkConfig  # noqa: PLC0414
-from rnnlens.model.packed import Packed
+from rnnlens.model.packed import packed_linear, packed_product
 from rnnlens.model.text import TextSide
 from rnnlens.model.traceable import (
     Affine,
@@ -69,7 +69,6 @@ class Network(nn.Module, Traceable):
         rows = (inputs, outputs) if config.tied else (label_count, outputs)
         self.readout = nn.Parameter(torch.empty(rows))
         self.bias = nn.Parameter(torch.zeros(label_count))
-        self._packed = Packed()
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -197,10 +196,10 @@ class Network(nn.Module, Traceable):
     def predict(self, y: Tensor) -> Tensor:
         """The paper's F before the softmax: labels (..., V) from the last layer's output."""
         if self.config.tied:
-            y, weight = F.linear(y, self.readout), self.embedding
+            y, weight = packed_linear(y, self.readout), self.embedding
         else:
             weight = self.readout
-        return self._packed.product(y, weight, self.bias)
+        return packed_product(y, weight, self.bias)
 
     def batches(
         self, user_batches: Sequence[Any], others: Mapping[str, LabelSet] | None = None

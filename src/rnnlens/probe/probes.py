@@ -19,7 +19,7 @@ from rnnlens.base.tensors import (
     steps_of,
 )
 from rnnlens.labels.sets import LabelSet
-from rnnlens.model.packed import Packed, version
+from rnnlens.model.packed import packed_product, version
 from rnnlens.model.traceable import product
 from rnnlens.probe.memory_questions import Questions, question_names, questions_in
 from rnnlens.probe.moments import Spread
@@ -58,7 +58,6 @@ class Stack:
     labels: Tensor | None = None  # (V, inner) of shared probes
     rank: int = 0  # of shared probes
     questions: Mapping[str, Questions] = field(default_factory=dict)  # to kinds that are matrices
-    packed: Packed = field(default_factory=Packed, init=False, compare=False, repr=False)
     _parts: dict[str, tuple[Any, "_Part"]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -119,7 +118,7 @@ class Stack:
         """
         if self.labels is not None and not states.keys().isdisjoint(self.kinds):
             z, sizes = self._narrow(states)
-            return [Piece(len(some), partial(self.packed.product, some, self.labels), s)
+            return [Piece(len(some), partial(packed_product, some, self.labels), s)
                     for some, s in zip(z.split(size), sizes.split(size), strict=True)]  # fmt: skip
         return [
             Piece(len(x), partial(product, x, self.map[k]), _size(x[:, :width], width))
@@ -137,13 +136,16 @@ class Stack:
         counts = [len(some) for some in every]
         precise = reduce(torch.promote_types, {some.dtype for some in every}, self.map.dtype)
         part, most = self._part(there), max(counts)
-        x = self.map.new_zeros(len(every), most, self.map.shape[2], dtype=precise)
-        for at, k in enumerate(there):
-            x[at, : counts[at], : self._width(k, every[at])] = every[at]
+        widths = [self._width(k, some) for k, some in zip(there, every, strict=True)]
+        if min(counts) == most and len({*widths}) == 1:
+            x = torch.stack(every).to(precise)
+        else:
+            x = self.map.new_zeros(len(every), most, max(widths), dtype=precise)
+            for at, some in enumerate(every):
+                x[at, : counts[at], : widths[at]] = some
         x.sub_(part.mean).div_(part.scale)  # which are 0 and 1 beside
         sizes = _size(x, part.widths)  # (kinds, N at most)
-        x += part.ones
-        z = x.to(self.map.dtype) @ part.map
+        z = torch.baddbmm(part.bias, x.to(self.map.dtype), part.map)
         if min(counts) == most:
             return z.flatten(0, 1), sizes.flatten()
         narrow, known = zip(
@@ -237,22 +239,24 @@ class Stack:
 class _Part(NamedTuple):
     """What the states of some kinds are prepared and mapped by, one after the other."""
 
-    mean: Tensor  # (kinds, 1, columns)
-    scale: Tensor  # (kinds, 1, columns)
-    ones: Tensor  # (kinds, 1, columns), 1 in the coordinate that biases are the weights of
-    map: Tensor  # (kinds, columns, inner)
+    mean: Tensor  # (kinds, 1, H of the widest)
+    scale: Tensor  # (kinds, 1, H)
+    map: Tensor  # (kinds, H, inner)
+    bias: Tensor  # (kinds, 1, inner)
     widths: Tensor  # (kinds, 1)
 
     @classmethod
     def of(cls, stack: Stack, there: Sequence[int]) -> "_Part":
         """Those with these numbers."""
-        numbers = list(there)
+        numbers, widths = list(there), [stack.widths[k] for k in there]
+        units, device = slice(max(widths)), stack.map.device
         with torch.inference_mode(False), torch.no_grad():  # it serves whoever learns, too
-            widths = torch.tensor([[stack.widths[k]] for k in there])
-            at = widths.to(stack.mean.device)
-            ones = torch.zeros_like(stack.mean[numbers]).scatter_(1, at, 1)
-            mean, scale = stack.mean[numbers, None], stack.scale[numbers, None]
-            return cls(mean, scale, ones[:, None], stack.map[numbers].mT.contiguous(), widths)
+            at = torch.tensor(widths, device=device)[:, None]
+            beside = torch.arange(max(widths), device=device) >= at  # of the narrower kinds
+            map_ = stack.map[numbers, :, units].mT.contiguous().masked_fill_(beside[..., None], 0)
+            bias = torch.stack([stack.map[k, :, stack.widths[k]] for k in there])
+            mean, scale = stack.mean[numbers, None, units], stack.scale[numbers, None, units]
+            return cls(mean, scale, map_, bias[:, None], at)
 
 
 def _size(x: Tensor, width: "Tensor | int") -> Tensor:

@@ -1,7 +1,9 @@
 """The encoding of a state: from a distribution over labels to bars and a coloured rectangle."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,8 +31,12 @@ _ROUNDS = 2  # of mending a guess
 _TINY = 1e-30  # whose logarithm is finite
 _LEAST = 1e-300  # what is divided by less is infinite
 _NARROW = 1e-6  # the least room that a base rate leaves
+_LN2 = math.log(2)
+_ROOMS = 4  # kept for those who encode at the same time
+_LARGEST_ROOM = 1 << 20  # numbers of one that is kept
 
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
@@ -42,8 +48,8 @@ class BaseRates:
     all labels being equally probable, the less it is. So neither has a colour.
     """
 
-    frequent: Tensor  # (G, 1) by the frequencies
-    even: Tensor  # (G, 1) by labels that are equally probable
+    frequent: Doubles  # (G, 1) by the frequencies
+    even: Doubles  # (G, 1) by labels that are equally probable
     bits: float  # the entropy of the frequencies
     most: float  # the entropy of labels that are equally probable
 
@@ -53,13 +59,14 @@ class BaseRates:
         exact = members.double()
         frequent, even = (exact @ frequencies)[:, None], exact.mean(1, keepdim=True)
         bits = float(torch.special.entr(frequencies).sum()) / math.log(2)
-        return cls(frequent, even, bits, math.log2(len(frequencies)))
+        return cls(frequent.numpy(), even.numpy(), bits, math.log2(len(frequencies)))
 
-    def rates(self, entropy: Tensor) -> Tensor:
+    def rates(self, entropy: Floats) -> Doubles:
         """Of each group beside each state (G, N), given the states' entropies in bits, (N,)."""
         beyond = (entropy - self.bits) / max(self.most - self.bits, _NARROW)
-        frequent, even = (one.to(entropy.device) for one in (self.frequent, self.even))
-        return torch.lerp(frequent, even, beyond.clamp(0, 1).double())
+        part = np.minimum(np.maximum(beyond, 0), 1)  # np.clip takes several times as long
+        rates: Doubles = self.frequent + part * (self.even - self.frequent)
+        return rates
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ class Palette:
         """What its rectangles fade by."""
         return "paper" if self.base is None else "excess"
 
-    @property
+    @cached_property
     def channels(self) -> NDArray[np.float64]:
         """Red, green and blue of each group, (G, 3)."""
         rows = [[int(colour[k : k + 2], 16) for k in (1, 3, 5)] for colour in self.colours]
@@ -216,17 +223,28 @@ def encode(
     take part; the group that exceeds its base rate most is dominant, or that with the largest sum.
     Labels equally probable stand in the order of their numbers.
     """
-    x: Floats = logits.numpy()
     if palette.answers and palette.answers.several:
         return _encode_several(logits, palette, bars)
-    p = logits.softmax(1) if p is None else p
-    _check_finite(p.numpy()[:, 0])  # if one of a row is no number, none is
+    if p is not None:
+        return _encode(logits, p, palette, wanted, bars, own, widths)
+    with _room_for(logits) as room:
+        p = torch.softmax(logits, 1, out=room)
+        return _encode(logits, p, palette, wanted, bars, own, widths)
+
+
+def _encode(
+    logits: Tensor, p: Tensor, palette: Palette, wanted: Integers, bars: int, own: Tensor | None,
+    widths: Tensor | None,
+) -> Encodings:  # fmt: skip
+    x: Floats = logits.numpy()
+    probable: Floats = p.numpy()
+    _check_finite(probable[:, 0])  # if one of a row is no number, none is
     labels = largest(x, min(bars, x.shape[1]))
-    values = np.take_along_axis(p.numpy(), labels, 1)
-    highest = np.take_along_axis(x, labels[:, :1], 1)[:, 0]
+    states = np.arange(len(x))
+    values = probable[states[:, None], labels]
     with np.errstate(invalid="ignore"):  # of what is impossible
-        nats = highest - np.log(values[:, 0]) - np.vecdot(p.numpy(), x)
-    bits = np.maximum(nats / np.log(2), 0)
+        nats = x[states, labels[:, 0]] - np.log(values[:, 0]) - np.vecdot(probable, x)
+    bits = np.maximum(nats / _LN2, 0)
     made = Encodings(
         labels,
         values,
@@ -240,18 +258,38 @@ def encode(
     return made.asked_about(logits, wanted)
 
 
+_rooms: deque[Tensor] = deque(maxlen=_ROOMS)
+
+
+@contextmanager
+def _room_for(like: Tensor) -> Iterator[Tensor]:
+    """Room for as many numbers, whatever they were: that of somebody before, since fresh memory is
+    given page by page, which takes longer than to fill it.
+    """
+    size = like.numel()
+    try:
+        held = _rooms.pop()
+    except IndexError:  # others have them all
+        held = torch.empty(0)
+    if held.numel() < size:
+        with torch.inference_mode(False):  # so that it can be written in either mode
+            held = torch.empty(size)
+    yield held[:size].view(like.shape)
+    if held.numel() <= _LARGEST_ROOM:
+        _rooms.append(held)
+
+
 def _dominant(
     logits: Tensor, p: Tensor, palette: Palette, bits: Floats
 ) -> tuple[Integers, Floats, Integers, Floats]:
     """The dominant group of each state and its share, the one that comes second, and the lead."""
     every = palette.base is not None or palette.taking_part == logits.shape[1]
     among = p if every else among_top(logits, palette.taking_part).mul_(p)
-    rates = palette.base.rates(torch.from_numpy(bits)) if palette.base else None
-    group, share, rival, lead = leading(palette.members @ among.T, rates)
-    return group.numpy(), share.numpy(), rival.numpy(), lead.numpy()
+    rates = palette.base.rates(bits) if palette.base else None
+    return leading((palette.members @ among.T).numpy(), rates)
 
 
-def leading(sums: Tensor, base: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def leading(sums: Floats, base: Doubles | None = None) -> tuple[Integers, Floats, Integers, Floats]:
     """The dominant group of each state, its share, the group that comes second (-1: none) and by
     how much the first one leads, (N,), given the probabilities of the groups, and their base rates
     where colours fade by these, (G, N).
@@ -259,14 +297,19 @@ def leading(sums: Tensor, base: Tensor | None = None) -> tuple[Tensor, Tensor, T
     A group's share is what exceeds its base rate, of all that could: 0 at the base rate or below,
     1 where the state is certain of it. By the paper's rule it is its part of the sum.
     """
-    sums = sums.double()  # so that what is left to the others is exact where that is little
-    shares = sums / sums.sum(0)
+    shares = sums.astype(np.float64)  # so that what is left to the others is exact
+    shares /= shares.sum(0)
     if base is not None:  # a group that holds every label exceeds nothing
-        shares = (shares - base) / (1 - base).clamp_min(_NARROW)
-    share, group = shares.max(0)
-    second, rival = shares.scatter(0, group[None], -torch.inf).max(0)
-    share, second = share.clamp(0, 1), second.clamp(0, 1)
-    return group, share.float(), torch.where(second > 0, rival, -1), (share - second).float()
+        shares = (shares - base) / np.maximum(1 - base, _NARROW)
+    states = np.arange(shares.shape[1])
+    group = shares.argmax(0)
+    first = shares[group, states]
+    shares[group, states] = -np.inf
+    rival = shares.argmax(0)
+    second = shares[rival, states]
+    first, second = (np.minimum(np.maximum(some, 0), 1) for some in (first, second))
+    rival[second <= 0] = -1
+    return group, first.astype(np.float32), rival, (first - second).astype(np.float32)
 
 
 def _check_finite(p: Floats) -> None:

@@ -274,8 +274,11 @@ def _pieces(reading: Reading, first: int, last: int, back: bool) -> list[Piece]:
         ),
     ]
     count = sum(piece.count for piece in pieces)
-    few = count <= _PIECE or count * reading.palette.members.shape[1] <= _FEW
-    return [Piece.join(pieces)] if few else pieces
+    if count <= _PIECE or count * reading.palette.members.shape[1] <= _FEW:
+        return [Piece.join(pieces)]
+    if len(pieces) > 1 and pieces[-2].count + pieces[-1].count <= _PIECE:
+        return [*pieces[:-2], Piece.join(pieces[-2:])]  # one less to wait for
+    return pieces
 
 
 def _copy(logits: Tensor, start: int, chosen: Integers, into: Tensor) -> None:

@@ -24,10 +24,10 @@ from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, leadi
 from rnnlens.search.index_files import TOP, Pair
 
 _TINY = 1e-30  # its logarithm is finite, and nothing times it is nothing
+_AT_ONCE = 40  # states whose logits a CPU computes at once: they are in its cache when encoded
 # Numbers of a kind's distributions that are held at once: they stay in the cache, or fill a GPU.
 _NUMBERS = {"cpu": 1 << 18, "cuda": 1 << 24}
 _MOST_WORDS = 4096  # at once, where there are few labels
-_ROWS = 40  # states that are encoded at once on a CPU
 
 
 @dataclass(frozen=True)
@@ -120,37 +120,44 @@ class Predictor:
 
 
 class _Block:
-    """Some words one after the other, of which all distributions are held until it is done.
+    """Some words one after the other, of which all distributions are held until it is done."""
 
-    Of each kind that is a row more than there are words, of the word above, which is there for the
-    divergences alone.
-    """
+    p: Tensor  # (K, N, V) the distributions
+    room: Tensor  # that they are in, which the next block takes
+    p_above: Tensor  # (K, V) those of the word above, which are there for the divergences alone
+    nats_above: Tensor  # (K,) their entropies
 
     def __init__(
         self, predictor: Predictor, states: States,
         asked: tuple[Mapping[str, Integers], Tensor], above: "_Block | None",
     ) -> None:  # fmt: skip
-        """`asked`: the labels that came, by kind, and the steps of the words."""
+        """`asked`: the labels that came, by kind, and the steps of the words; `above`: the block
+        before, whose room is taken.
+        """
         wanted, steps = asked
         device, labels = predictor.device, len(predictor.group_of)
         labels *= 2 if predictor.answers.several else 1  # of each its yes and its no
-        count = len(states[predictor.kinds[-1]])
+        kinds, count = len(predictor.kinds), len(states[predictor.kinds[-1]])
         self.encodings: dict[str, Encodings] = {}
-        self.p = torch.empty(len(predictor.kinds), 1 + count, labels, device=device)  # (K, N+1, V)
-        self.nats = torch.zeros(len(predictor.kinds), 1 + count, device=device)  # the entropy
+        self.nats = torch.zeros(kinds, count, device=device)  # the entropy
         if above is None:
-            self.p[:, 0] = 1 / labels
+            room = torch.empty(kinds * count * labels, device=device)
+            self.p_above = torch.full((kinds, labels), 1 / labels, device=device)
+            self.nats_above = torch.zeros(kinds, device=device)
         else:
-            self.p[:, 0], self.nats[:, 0] = above.p[:, -1], above.nats[:, -1]
-            del above.p
-        for kinds, logits in _logits(predictor, states):
-            came = np.concatenate([wanted[kind] for kind in kinds])
+            room = above.room
+            self.p_above, self.nats_above = above.p[:, -1].clone(), above.nats[:, -1]
+            del above.p, above.room
+        self.room = room
+        self.p = room[: kinds * count * labels].view(kinds, count, labels)
+        for some, logits in _logits(predictor, states):
+            came = np.concatenate([wanted[kind] for kind in some])
             own, widths = None, None
             if predictor.answers.scale:
-                own = states[PREDICTION][:, 0].cpu() if kinds == (PREDICTION,) else None
-                known = [predictor.widths.get(kind, (1.0,)) for kind in kinds]
+                own = states[PREDICTION][:, 0].cpu() if some == (PREDICTION,) else None
+                known = [predictor.widths.get(kind, (1.0,)) for kind in some]
                 widths = torch.cat([width_at(one, steps) for one in known])
-            self._take(predictor, kinds, logits, (came, own, widths))
+            self._take(predictor, some, logits, (came, own, widths))
         self.bits = self._divergences(predictor)
 
     def _take(
@@ -158,19 +165,18 @@ class _Block:
     ) -> None:
         """Encode some kinds, one after the other, and hold what they predict."""
         answers = predictor.answers
-        p = answers.pooled(logits).softmax(1)
+        first, size = len(self.encodings), self.p.shape[1]
+        here = slice(first, first + len(kinds))
+        p = torch.softmax(answers.pooled(logits), 1, out=self.p[here].flatten(0, 1))
         plain = not (answers.several or answers.scale)
         if plain and predictor.device.type != "cpu":
             encoded = encode_on_device(logits, p, predictor, asked[0])
         else:
-            encoded = encode_in_pieces(logits.cpu(), p.cpu(), predictor, asked)
-        first, size = len(self.encodings), len(p) // len(kinds)
-        here = slice(first, first + len(kinds))
-        torch.add(p.unflatten(0, (len(kinds), size)), _TINY, out=self.p[here, 1:])
+            encoded = encode_on_cpu(logits.cpu(), p.cpu(), predictor, asked)
         bits = torch.from_numpy(encoded.entropy).to(predictor.device).unflatten(0, (-1, size))
         if answers.several:  # what is compared has another entropy than what is drawn
             bits = -(p * (p + _TINY).log2()).sum(1).unflatten(0, (-1, size))
-        self.nats[here, 1:] = math.log(2) * bits
+        self.nats[here] = math.log(2) * bits
         for k, kind in enumerate(kinds):
             self.encodings[kind] = encoded.of(slice(k * size, (k + 1) * size))
 
@@ -180,15 +186,21 @@ class _Block:
         Of a pair of rows it belongs to the lower one's, whichever kind that is.
         """
         number = {kind: k for k, kind in enumerate(predictor.kinds)}
-        room = self.p.new_empty(2, *self.p[0, 1:].shape)
+        room = self.p.new_empty(2, *self.p.shape[1:])
         middle, both = room.new_empty(2, len(predictor.pairs), room.shape[1])  # entropies
+        p, nats = self.p, self.nats
         for k, pair in enumerate(predictor.pairs):
             lower, upper = number[pair.kind], number[pair.other]
             if pair.back < 0:
                 lower, upper = upper, lower
-            rows = slice(0, -1) if pair.back else slice(1, None)
-            torch.add(self.p[lower, 1:], self.p[upper, rows], out=room[0])
-            torch.add(self.nats[lower, 1:], self.nats[upper, rows], out=both[k])
+            if pair.back:
+                torch.add(p[lower, 1:], p[upper, :-1], out=room[0, 1:])
+                torch.add(p[lower, 0], self.p_above[upper], out=room[0, 0])
+                torch.add(nats[lower, 1:], nats[upper, :-1], out=both[k, 1:])
+                both[k, 0] = nats[lower, 0] + self.nats_above[upper]
+            else:
+                torch.add(p[lower], p[upper], out=room[0])
+                torch.add(nats[lower], nats[upper], out=both[k])
             middle[k] = _negentropy(room[0], room[1])
         return from_entropies(middle.div_(-2).add_(math.log(2)), both)
 
@@ -199,8 +211,15 @@ def _negentropy(p: Tensor, log: Tensor) -> Tensor:
     On a CPU numpy's logarithms take a third of the time of torch's.
     """
     if p.device.type == "cpu":
-        return torch.from_numpy(np.vecdot(p.numpy(), np.log(p.numpy(), out=log.numpy())))
-    sums: Tensor = torch.linalg.vecdot(p, torch.log(p, out=log))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(p.numpy(), out=log.numpy())
+            sums = torch.from_numpy(np.vecdot(p.numpy(), logs))
+    else:
+        sums = torch.linalg.vecdot(p, torch.log(p, out=log))
+    impossible = sums.isnan()  # where both find something so: nothing times no number
+    if bool(impossible.any()):
+        some = p[impossible]
+        sums[impossible] = torch.linalg.vecdot(some, (some + _TINY).log())
     return sums
 
 
@@ -208,27 +227,23 @@ def _logits(predictor: Predictor, states: States) -> Iterator[tuple[tuple[str, .
     """What states say of every label, (N, V): some kinds at once, one after the other."""
     stack = predictor.stack
     if stack is not None:
-        every = len(states[predictor.kinds[-1]]) * len(stack.kinds)
-        pieces = stack.pieces(states, every)
-        size = len(stack.kinds) // len(pieces)
-        for k, piece in enumerate(pieces):
-            yield stack.kinds[k * size : (k + 1) * size], piece.logits()
+        count = len(states[predictor.kinds[-1]])
+        on_cpu = predictor.device.type == "cpu"
+        some = max(1, _AT_ONCE // count) if on_cpu else len(stack.kinds)
+        first = 0
+        for piece in stack.pieces(states, some * count):
+            last = first + piece.count // count
+            yield stack.kinds[first:last], piece.logits()
+            first = last
     if PREDICTION in predictor.kinds:
         yield (PREDICTION,), predictor.predict(states[PREDICTION])
 
 
-def encode_in_pieces(logits: Tensor, p: Tensor, predictor: Predictor, asked: Asked) -> Encodings:
-    """On a CPU, few states at once."""
-    logits = logits.contiguous()
+def encode_on_cpu(logits: Tensor, p: Tensor, predictor: Predictor, asked: Asked) -> Encodings:
+    """What is drawn of some states."""
     # Of sets all labels, since any number of them may hold.
     top = logits.shape[1] if predictor.answers.several else min(TOP, logits.shape[1])
-    pieces = []
-    for first in range(0, len(logits), _ROWS):
-        here = slice(first, first + _ROWS)
-        own, widths = (None if one is None else one[here] for one in asked[1:])
-        came = asked[0][here]
-        pieces.append(encode(logits[here], predictor.palette, came, top, p[here], own, widths))
-    return Encodings.join(pieces)
+    return encode(logits.contiguous(), predictor.palette, asked[0], top, p, *asked[1:])
 
 
 def encode_on_device(
@@ -246,8 +261,9 @@ def encode_on_device(
         sums.index_add_(1, predictor.group_of, p)
     nats = values[:, 0] - probabilities[:, 0].log() - torch.linalg.vecdot(p, logits)
     bits = (nats / math.log(2)).clamp_min(0)
-    rates = palette.base.rates(bits) if palette.base else None
-    group, share, rival, lead = leading(sums.T, rates)
+    entropy = bits.cpu().numpy()
+    rates = palette.base.rates(entropy) if palette.base else None
+    group, share, rival, lead = leading(sums.T.cpu().numpy(), rates)
     number = torch.from_numpy(wanted).to(logits.device)[:, None]
     there = number[:, 0] >= 0
     value = logits.gather(1, number.clamp_min(0))
@@ -258,11 +274,11 @@ def encode_on_device(
     return Encodings(
         labels.cpu().numpy(),
         probabilities.cpu().numpy(),
-        group.cpu().numpy(),
-        share.cpu().numpy(),
-        rival.cpu().numpy(),
-        lead.cpu().numpy(),
-        bits.cpu().numpy(),
+        group,
+        share,
+        rival,
+        lead,
+        entropy,
         came.cpu().numpy(),
         rank.cpu().numpy(),
         np.zeros((len(p), 0)),  # of labels that are numbers, which no index has

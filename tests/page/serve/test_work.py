@@ -58,12 +58,21 @@ def test_too_much_work_is_turned_away_and_the_rest_is_done():
     assert most[0] == 2
 
 
-def test_nothing_is_computed_for_those_who_have_gone():
+def test_nothing_is_computed_for_those_who_have_gone_while_they_waited():
+    go = threading.Event()
+
     async def ask():
-        work = Work()
+        work = Work(at_once=1)
+        busy = asyncio.create_task(work.do(Client(), lambda: go.wait(20)))
+        await asyncio.sleep(0)
+        gone = asyncio.create_task(work.do(Client(gone=True), lambda: pytest.fail("computed")))
+        await asyncio.sleep(0)
+        go.set()
         with pytest.raises(HTTPException, match="499"):
-            await work.do(Client(gone=True), lambda: pytest.fail("computed"))
+            await gone
+        assert await busy
         assert await work.do(Client(), lambda: "done") == "done"
+        assert (work.waiting, work.busy) == (0, 0)
 
     run(ask())
 
@@ -316,5 +325,3 @@ def test_work_whose_parts_are_no_answer_is_done_to_its_end():
     work = Work(seconds=0)
     assert run(work.last_of(Client(), steps)) == "the whole"
     assert work.busy == 0
-    with pytest.raises(HTTPException):
-        run(work.last_of(Client(gone=True), steps))

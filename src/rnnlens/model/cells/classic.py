@@ -18,6 +18,7 @@ from torch import Tensor, nn, sigmoid, tanh
 from rnnlens.base.pace import checkpoint
 from rnnlens.model.cell import Cell, Change, Equations, States, Weights, register, unchanged
 from rnnlens.model.kinds import BELOW, INPUT, JOINED, Edge, Kind, Memory
+from rnnlens.model.packed import FEW, packed_linear
 
 _NAMES: tuple[str, ...] = ("w_x", "w_h", "b_x", "b_h")  # in torch's order
 _BELOW, _H_PREV = Edge(BELOW), Edge("h", 1)
@@ -119,7 +120,7 @@ class _LSTM(_TorchCell):
         # On a CPU, where arithmetic is dear, each timestep is one product and every number is
         # computed once. Elsewhere torch's fused recurrence gives the outputs, and one product the
         # gates of all timesteps.
-        a = F.linear(x, w["w_x"], _bias(w))  # (T, B, 4H)
+        a = packed_linear(x, w["w_x"], _bias(w))  # (T, B, 4H)
         i, f, g, o = a.chunk(4, -1)  # views: hold the gates once `_squash` has been over them
         h, c = start["h"], start["c"]
         cs, hs = torch.empty_like(i), h.new_empty(*x.shape[:2], h.shape[-1])
@@ -135,7 +136,7 @@ class _LSTM(_TorchCell):
         else:
             for t, gates in enumerate(a):
                 checkpoint()
-                self._squash(gates.addmm_(h, w["w_h"].t()))
+                self._squash(_add(gates, h, w["w_h"]))
                 c_prev = c
                 c = torch.addcmul(i[t] * g[t], f[t], c_prev, out=cs[t])
                 h = hs[t].copy_(_projected(w, o[t] * c.tanh()))
@@ -220,7 +221,7 @@ class _GRU(_TorchCell):
     def _states(
         self, x: Tensor, start: States, w: Weights, edits: dict[int, Change], fused: bool
     ) -> States:
-        a = F.linear(x, w["w_x"], w.get("b_x"))  # (T, B, 3H)
+        a = packed_linear(x, w["w_x"], w.get("b_x"))  # (T, B, 3H)
         h, edited = start["h"], dict[int, States]()
         if fused:
             hs = self.outputs(x, start, w)
@@ -229,7 +230,7 @@ class _GRU(_TorchCell):
             hs = h.new_empty(*x.shape[:2], h.shape[-1])
             for t, gates in enumerate(a):
                 checkpoint()
-                h_prev, u = h, F.linear(h, w["w_h"], w.get("b_h"))
+                h_prev, u = h, packed_linear(h, w["w_h"], w.get("b_h"))
                 a_n = gates.chunk(3, -1)[2].clone() if t in edits else gates
                 r, z, n = self._squash(gates, u)
                 h = torch.lerp(n, h_prev, z, out=hs[t])
@@ -302,10 +303,10 @@ class _Elman(_TorchCell):
     ) -> States:
         if fused:
             return {"h": self.outputs(x, start, w)}
-        h, hs = start["h"], F.linear(x, w["w_x"], _bias(w))  # (T, B, H)
+        h, hs = start["h"], packed_linear(x, w["w_x"], _bias(w))  # (T, B, H)
         for t, step in enumerate(hs):
             checkpoint()
-            h = self._squash(step.addmm_(h, w["w_h"].t()))
+            h = self._squash(_add(step, h, w["w_h"]))
             if t in edits:
                 h = step.copy_(edits[t]("h", h.clone()))
         return {"h": hs}
@@ -335,6 +336,11 @@ class _Rectified(_Elman):
 def _bias(w: Weights) -> Tensor | None:
     """The sum of both biases, for cells that need nothing else of them."""
     return w["b_x"] + w["b_h"] if "b_x" in w else None
+
+
+def _add(sums: Tensor, h: Tensor, weight: Tensor) -> Tensor:
+    """Add the product of states (B, H) with weights to sums (B, rows), in place."""
+    return sums.add_(packed_linear(h, weight)) if len(h) <= FEW else sums.addmm_(h, weight.t())
 
 
 def _projected(w: Weights, h: Tensor) -> Tensor:

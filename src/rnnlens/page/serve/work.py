@@ -47,7 +47,7 @@ class _Job:
         self.is_long, self.is_begun, self.is_gone = bool(seat), False, False
         self.waited, self.since = 0.0, 0.0  # seconds, and since when it waits
         self.began = self.looked = self.turned = 0.0  # processor time of its thread
-        self.place: asyncio.Future[None] | None = None  # until it has begun
+        self.place: asyncio.Future[None] | None = None  # where it has to wait for one
         self.turn = Event()  # for long work that has let others pass
 
     def run(self, function: Callable[[], Result]) -> Result:
@@ -119,16 +119,15 @@ class Work:
         """The result of a computation; one with a `seat` is long, and waits for those like it."""
         job = _Job(self, client, seat)
         job.is_long = job.is_long or is_long
-        await self._begin(job)
-        watch: asyncio.Task[None] | None = None
+        has_waited = await self._begin(job)
+        watching = _Watching(job)
         try:
-            if await client.is_disconnected():
+            if has_waited and await client.is_disconnected():
                 raise _gone()
-            watch = asyncio.create_task(self._watch(job))
+            watching.begin()
             return await to_thread.run_sync(job.run, function, limiter=self._threads)
         finally:
-            if watch:
-                watch.cancel()
+            watching.end()
             self._end(job)
 
     async def all_of(
@@ -167,34 +166,31 @@ class Work:
 
         return await self.do(client, last, seat)
 
-    async def _begin(self, job: _Job) -> None:
-        """Wait for a place to compute."""
+    async def _begin(self, job: _Job) -> bool:
+        """Wait for a place to compute; False: there was one at once."""
         if self.waiting >= self.most:
             await self._drop_gone()
         if self.waiting >= self.most:
             raise HTTPException(
                 503, "the server has too much to do; ask again in a moment", {"Retry-After": "1"}
             )
-        job.place, job.since = asyncio.get_running_loop().create_future(), time.monotonic()
+        job.since = time.monotonic()
         queue = self._long if job.is_long else self._short
         with self._lock:
             queue.append(job)
             self._give()
+            if job.is_begun:
+                return False
+            place = job.place = asyncio.get_running_loop().create_future()
         try:
-            await job.place
+            await place
         except BaseException:
             with self._lock:
                 if job in queue:
                     queue.remove(job)
             self._end(job)
             raise
-
-    async def _watch(self, job: _Job) -> None:
-        """Notice when the client of work that goes on has gone."""
-        await asyncio.sleep(_NOTICED)
-        while not await job.client.is_disconnected():
-            await asyncio.sleep(LOOKED)
-        job.is_gone = True
+        return True
 
     async def _drop_gone(self) -> None:
         """Have nobody wait any more who has gone: whoever types on gives up a late answer, and asks
@@ -269,14 +265,43 @@ class Work:
 
     def _set_to_work(self, job: _Job) -> None:
         self._at_work.add(job)
-        place = job.place
-        if job.is_begun or place is None:
+        if job.is_begun:
             job.turn.set()
             return
         job.is_begun = True
         if job.seat:
             self._seats.add(job.seat)
-        place.get_loop().call_soon_threadsafe(_give_place, place)
+        if job.place:
+            job.place.get_loop().call_soon_threadsafe(_give_place, job.place)
+
+
+class _Watching:
+    """Notices when the client of work that goes on has gone. Most work is over before it looks, and
+    never pays for a task that does.
+    """
+
+    def __init__(self, job: _Job) -> None:
+        self.job = job
+        self._later: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Look after a while, and then again and again."""
+        self._later = asyncio.get_running_loop().call_later(_NOTICED, self._look)
+
+    def end(self) -> None:
+        """Look no more."""
+        for one in (self._later, self._task):
+            if one:
+                one.cancel()
+
+    def _look(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._until_gone())
+
+    async def _until_gone(self) -> None:
+        while not await self.job.client.is_disconnected():
+            await asyncio.sleep(LOOKED)
+        self.job.is_gone = True
 
 
 def _give_place(place: asyncio.Future[None]) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from rnnlens.model.traceable import product
 
 _MOST = 4096  # states: more are traced in larger blocks, where the copy gains less
-_LARGEST = 1 << 25  # bytes of weights of which a copy is kept
+_LARGEST = 1 << 26  # bytes of weights of which a copy is kept: 50,000 labels by 300
 _HINT = 40  # states that the copy is laid out for; it serves any number of them
 
 Version = tuple[int, int, torch.Size]

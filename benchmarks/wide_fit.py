@@ -15,7 +15,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -206,16 +205,11 @@ def numbers_of(args: argparse.Namespace, count: int) -> np.ndarray:
 def batches_of(
     args: argparse.Namespace, count: int, side_by_side: int, device: torch.device
 ) -> list[tuple[Tensor, Tensor]]:
-    """Sequences side by side, with the words that follow; the first batch is small, since it is
-    read again and again to find out how the module is read.
-    """
+    """Sequences side by side, with the words that follow."""
     length = args.length
     ids = torch.from_numpy(numbers_of(args, count // length * length + 1)).to(device)
     rows, following = ids[:-1].view(-1, length), ids[1:].view(-1, length)
-    few = min(4, len(rows) // 2)
-    sizes = [few, *[side_by_side] * (-(-(len(rows) - few) // side_by_side))]
-    starts = np.cumsum([0, *sizes])
-    return [(rows[a:b], following[a:b]) for a, b in pairwise(starts.tolist())]
+    return list(zip(rows.split(side_by_side), following.split(side_by_side), strict=True))
 
 
 def peak(device: torch.device) -> str:

@@ -202,3 +202,33 @@ def test_random_states_of_cuda_devices_are_left_as_found():
     Adapter(module).trace(words)
     assert torch.equal(torch.cuda.get_rng_state(), state)
     assert backend.fp32_precision == precision
+
+
+class Rescaling(nn.Module):
+    """Halves a weight when it first reads in evaluation mode, notes that, and undoes it when it is
+    trained again, as RWKV of transformers does.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part, self.head = nn.GRU(4, 4), nn.Linear(4, 10, bias=False)
+        self.halved = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.halved is self.training:
+            with torch.no_grad():
+                self.head.weight.mul_(2.0 if self.training else 0.5)
+            self.halved = not self.training
+        y: Tensor = self.head(self.part(x)[0]) * (2 if self.halved else 1)
+        return y
+
+
+def test_a_module_that_rescales_its_weights_does_so_once():
+    module, x = Rescaling(), torch.randn(5, 3, 4)
+    before, expected = module.head.weight.clone(), module(x)
+    adapter = Adapter(module)
+    for _ in range(3):
+        torch.testing.assert_close(adapter.trace(x).logits, expected)
+    assert module.training
+    torch.testing.assert_close(module(x), expected)
+    assert torch.equal(module.head.weight, before)

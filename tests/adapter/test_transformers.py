@@ -79,3 +79,17 @@ def test_large_memories_are_not_computed_unasked(adapter):
     there = at_hand(adapter.trace(IDS).states)
     for layer in adapter.recurrence:
         assert not {layer.ids[letter] for letter in layer.cell.large} & {*there}
+
+
+def test_rwkv_of_more_than_six_layers_stays_as_it_is():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.RwkvConfig(
+        vocab_size=WORDS, hidden_size=32, num_hidden_layers=8, context_length=32
+    )
+    model = transformers.RwkvForCausalLM(config).eval()  # rescales its weights as it first reads
+    adapter = Adapter(model)
+    traces = [adapter.trace(IDS).logits for _ in range(3)]
+    real = model(IDS, use_cache=False).logits.transpose(0, 1)
+    for logits in traces:
+        torch.testing.assert_close(logits, real)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.labels.sets import LabelSet, Scale, step_group, width_at
+from rnnlens.labels.sets import LabelSet, Scale, number_of, step_group, width_at
 
 EVEN = Scale((0.0, 1.0, 2.0, 4.0), (0.5, 1.5, 3.0), error=0.5)
 
@@ -125,3 +125,10 @@ def test_numbers_in_double_precision_fall_into_the_bins_of_their_edges():
     assert torch.bincount(scale.bins(tenths), minlength=len(scale.middles)).min() > 0
     ends = zip(scale.edges, scale.middles, scale.edges[1:], strict=False)
     assert all(low - 1e-9 <= middle <= high + 1e-9 for low, middle, high in ends)
+
+
+def test_a_word_of_several_pieces_is_refused_with_those_that_it_begins_with():
+    known = ["▁solid", "▁sol", "arity", "▁the"]
+    assert number_of("the", known) == 3
+    with pytest.raises(RnnlensError, match="'solidarity'; it is more than one piece, and begins"):
+        number_of("solidarity", known)

@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from tests.letters import LanguageModel, batches
 
+import rnnlens
+from rnnlens.adapter.stored import StoredModule
 from rnnlens.lens.lens import Lens
 from rnnlens.model.text import TextSide
 from rnnlens.reading.session import Session
@@ -59,3 +62,11 @@ def test_a_comparison_takes_a_reading_of_each(formula, formulas, counters):
     both = formula.compare(formulas["gru"], text_of(formula))
     assert both["h2"].shape == (WORDS,)
     assert (words.calls, encoded.calls) == (2, 2)
+
+
+def test_a_users_module_is_looked_at_once_before_it_reads(monkeypatch):
+    names = [f"w{k}" for k in range(6)]
+    lens = rnnlens.fit(LanguageModel(), batches(), names, epochs=1)
+    looked = Counter(monkeypatch, StoredModule, "check")
+    lens("w1 w2 w3")
+    assert looked.calls == 1

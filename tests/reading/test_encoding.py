@@ -219,6 +219,13 @@ def test_bounds_found_by_counting_separate_exactly(seed, labels, shape):
     assert (largest(x, 20) == order[:, :20]).all()
 
 
+@pytest.mark.parametrize("room", [1, 100, 170])
+def test_the_largest_are_found_a_few_rows_at_a_time(monkeypatch, room):
+    monkeypatch.setattr(encoding, "_IN_CACHE", room)
+    x = np.random.default_rng(2).integers(0, 9, (5, 50)).astype(np.float32)  # with many ties
+    assert (largest(x, 7) == np.argsort(-x, 1, kind="stable")[:, :7]).all()
+
+
 def test_parts_join_in_order():
     logits = torch.randn(7, 40, generator=torch.Generator().manual_seed(0))
     wanted = np.arange(7)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.probe.control import Control, Description
 from rnnlens.probe.evaluation import Score
 from rnnlens.probe.measures import Against
 from rnnlens.run.scores import Scores
@@ -68,6 +69,18 @@ def test_what_was_just_measured_is_as_if_it_was_read(tmp_path):
     assert found.semantics["input"] == [{**row, **more}]
     (tmp_path / "evaluation.json").write_text(json.dumps(found.evaluation()))
     assert Scores.read(tmp_path) == found
+
+
+def test_controls_that_were_just_measured_can_be_read_again(tmp_path):
+    control = Control(0.5, 0.25, 0.1, 0.3, 100, 10, 5)
+    score = Score(
+        "output", "h1", 10, 2.0, 1.5, 0.5, None, 0.1, 4.0, control=control,
+        description=Description(2.0, 1.5, 2.5, 3.0, 4.0, 100, 10),
+    )  # fmt: skip
+    (tmp_path / "evaluation.json").write_text(json.dumps(Scores.of([score]).evaluation()))
+    row = Scores.read(tmp_path).row("output", "h1")
+    assert row["control"]["selectivity"] == 0.25
+    assert row["description"]["compression"] == 2.0
 
 
 @pytest.mark.parametrize("scores", [[], MEASURED[2:]])

@@ -12,7 +12,7 @@ from tests.shown import ROOT
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.search.find import find
-from rnnlens.search.language import GRAMMAR, QueryError, as_group, as_kind, as_text, parse
+from rnnlens.search.language import GRAMMAR, Names, QueryError, as_group, as_kind, as_text, parse
 from rnnlens.search.store import Index
 
 COUNT = int(os.environ.get("RNNLENS_QUERIES", "60"))  # 500 for a thorough look
@@ -297,3 +297,28 @@ def test_intervals_are_those_of_sentences_drawn_again(index, sentences):
         if line["words"] > 20:
             ends = np.quantile(above[below > 0] / below[below > 0], (0.025, 0.975))
             assert (line["low"], line["high"]) == pytest.approx(tuple(ends), abs=0.06)
+
+
+PIECES = Names(("h1", "y"), ("rare",), {"▁solid": 0, "▁sol": 1, "arity": 2, "▁the": 3, "%": 4},
+               frozenset())  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "plain"),
+    [("word = the", 'word = "▁the"'), ("next in {the, arity}", 'next in {"▁the", arity}'),
+     ('y expects "the"', 'y expects "▁the"')],
+)  # fmt: skip
+def test_a_piece_that_begins_a_word_is_found_by_the_word(question, plain):
+    assert parse(question, PIECES).condition == parse(plain, PIECES).condition
+
+
+@pytest.mark.parametrize(
+    "question", ["word = solidarity", "next in {solidarity}", 'y expects "solidarity"']
+)
+def test_a_word_of_several_pieces_is_refused_with_those_that_it_begins_with(question):
+    with pytest.raises(QueryError, match=r'more than one piece, and begins with one of "▁solid"'):
+        parse(question, PIECES)
+
+
+def test_a_form_is_no_word_of_several_pieces():
+    parse('word like "solid%"', PIECES)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rnnlens.adapter import modules
 from rnnlens.adapter.axes.alignment import LOGITS, Orders, learn_order
-from rnnlens.adapter.axes.axes import Axes, find_axes
+from rnnlens.adapter.axes.axes import Axes, find_axes, is_part, some_sequences
 from rnnlens.adapter.axes.layout import Layout, assembled, tensors
 from rnnlens.adapter.axes.shapes import shaped_kinds
 from rnnlens.adapter.backbone import backbone_of
@@ -46,6 +46,8 @@ from rnnlens.model.traceable import (
 )
 from rnnlens.model.transition import LARGEST, Matrix
 
+_ENOUGH = 2048  # targets of a batch, of which all that has to be seen can be seen
+_FEW = 8  # sequences that are kept of a batch with more
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
 
 
@@ -164,6 +166,35 @@ class Adapter(Traceable):
         has_source = self.user.source is not None
         self.axes = find_axes(reader, every, self._batch_first, has_source)
         return self.axes
+
+    def few(self, pair: Pair) -> Batch:
+        """A few sequences of a large batch, which are read alone as they are among the others; a
+        batch that is small, or of which nothing tells that, as it is.
+
+        How a module is read is found out by reading a batch again and again: of a large one, and of
+        many labels, each time would take long.
+        """
+        batch = Batch.of(pair)
+        if batch.targets.numel() <= _ENOUGH or not self.is_recurrent:
+            return batch
+        trace = self.trace(batch.inputs)
+        states = at_hand(trace.states)
+        steps, count, _ = next(reversed(states.values())).shape
+        apart = any(values.shape[1] != count for values in states.values())
+        flat = batch.targets.dim() == 1 and len(batch.targets) != count  # in an unknown order
+        if apart or flat or count in (steps, _FEW) or steps == _FEW or count < 2 * _FEW:
+            return batch
+        chosen, kinds = torch.arange(_FEW) * count // _FEW, tuple(states)
+        axes = Axes(kinds, None, None, steps, whole=len(batch.targets) == count)
+        try:
+            part = some_sequences(batch, chosen, axes, trace)
+            alone = self.trace(part.inputs)
+        except RnnlensError:  # it is one for which something else has as many numbers
+            return batch
+        if not is_part(trace, replace(alone, states=at_hand(alone.states)), chosen, kinds):
+            return batch
+        self._sample = part.inputs
+        return part
 
     def in_time(self, labels: Tensor, trace: Callable[[], Trace]) -> Tensor:
         if self.axes is None:

@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import PackedSequence
 from rnnlens.adapter.axes.layout import tensors
 
 _FORKED = ("cuda", "xpu")  # devices that have random states
+_NOTES = (bool, int, float, str)  # what a module notes of itself
 _MOST_ITEMS = 1000  # of a container that is copied: a vocabulary is slow to copy
 
 
@@ -23,12 +24,16 @@ def restoring(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
 
     Attributes, hooks, buffers, gradients and training flags are put back, so that a module that
     counts its calls or keeps its last hidden state does not notice that it was read.
+
+    A module that writes into its own weights on the way, as RWKV of transformers does when it first
+    reads in evaluation mode, keeps what it has noted of that: or it would do so at every pass.
     """
     modules = list(module.modules())
     attributes = [_Attributes.of(m) for m in modules]
     modes = [m.training for m in modules]
     buffers = [(b, b.clone(), _version(b)) for b in module.buffers()]
     gradients = [(p, p.requires_grad, p.grad) for p in module.parameters()]
+    versions = [(p, _version(p)) for p in module.parameters()]
     try:
         with ExitStack() as stack:
             stack.enter_context(_full_precision(devices))
@@ -41,8 +46,9 @@ def restoring(module: nn.Module, devices: set[torch.device]) -> Iterator[None]:
     finally:
         for m, training in zip(modules, modes, strict=True):
             _set_training(m, training)
+        written = any(_version(p) != version for p, version in versions)
         for before in attributes:
-            before.put_back()
+            before.put_back(but=before.noted() if written else {})
         _put_back(buffers, gradients)
 
 
@@ -153,11 +159,18 @@ class _Attributes:
         contents = {k: v.copy() for k, v in values.items() if _is_small_container(v)}
         return cls(module, values, contents)
 
-    def put_back(self) -> None:
+    def noted(self) -> dict[str, Any]:
+        """Numbers, texts and flags that have other values now."""
+        notes = {k: v for k, v in self.module.__dict__.items() if isinstance(v, _NOTES)}
+        before = {k: v for k, v in self.values.items() if isinstance(v, _NOTES)}
+        return {k: v for k, v in notes.items() if k in before and before[k] != v}
+
+    def put_back(self, but: Mapping[str, Any]) -> None:
+        """All of it, `but` for attributes that have these values from now on."""
         now = self.module.__dict__
         for name in [name for name in now if name not in self.values]:
             del now[name]
-        now.update(self.values)
+        now.update({**self.values, **but})
         for name, content in self.contents.items():
             container = self.values[name]
             if _same(container, content):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -283,7 +283,22 @@ def number_of(label: str, known: Sequence[str]) -> int:
     for name in (label, BLANK + label):  # a piece of words, or else the one that begins one so
         if name in known:
             return known.index(name)
+    raise RnnlensError(message("no_label", label=repr(label), like=_like(label, known)))
+
+
+def beginning(word: str, known: Collection[str]) -> list[str]:
+    """The longest pieces that a word of several may begin with, longest first; none where labels
+    are no pieces of words.
+    """
+    typed = word.removeprefix(BLANK)
+    starts = (BLANK + typed[:length] for length in range(len(typed) - 1, 0, -1))
+    return [start for start in starts if start in known][: count("alike_labels")]
+
+
+def _like(label: str, known: Sequence[str]) -> str:
+    """What to name in place of a label that is not there."""
+    if begun := beginning(label, known):
+        return message("several_pieces", pieces=", ".join(map(repr, begun)))
     near = nearest(label, known)
     alike = message("alike_labels", labels=", ".join(map(repr, near)))
-    like = alike if near else message("no_alike_label")
-    raise RnnlensError(message("no_label", label=repr(label), like=like))
+    return alike if near else message("no_alike_label")

@@ -18,7 +18,7 @@ from torch import Tensor
 from rnnlens.model.traceable import product
 
 _MOST = 4096  # states: more are traced in larger blocks, where the copy gains less
-_LARGEST = 1 << 25  # bytes of weights of which a copy is kept
+_LARGEST = 1 << 26  # bytes of weights of which a copy is kept: 50,000 labels by 300
 _HINT = 40  # states that blocks are laid out for; they serve any number of them
 FEW = 48  # states up to which reading half of the bytes gains more than unpacking them takes
 

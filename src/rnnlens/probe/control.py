@@ -15,7 +15,8 @@ much worse than the frequencies.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,6 +54,10 @@ class Control:
         """The accuracy less that of the control."""
         return self.accuracy - self.control
 
+    def to_json(self) -> dict[str, Any]:
+        """What evaluation.json holds of it."""
+        return {**asdict(self), "selectivity": self.selectivity}
+
 
 @dataclass(frozen=True)
 class Description:
@@ -70,6 +75,10 @@ class Description:
     def compression(self) -> float:
         """How many times shorter than if all labels were as probable."""
         return self.uniform / self.bits
+
+    def to_json(self) -> dict[str, Any]:
+        """What evaluation.json holds of it."""
+        return {**asdict(self), "compression": self.compression}
 
 
 @dataclass(frozen=True)

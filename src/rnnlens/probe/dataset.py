@@ -4,7 +4,7 @@ Fitting, measuring, controls and the lens all take them from here: nowhere else 
 or counted. States come straight from the model, chunk by chunk.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -201,13 +201,27 @@ class Stream:
     def frequencies(self) -> Tensor:
         """How often each label occurs; data whose labels need no trace is not traced."""
         if self.data.whole_pieces:
-            labels = (chunk.labels for chunk in self.chunks())
-        else:
-            every = np.arange(len(self.data.counts))
-            batches = self.data.batches(every, torch.device("cpu"))
-            codes = (_present(self.labels(batch, lambda: Trace({}))) for batch in batches)
-            labels = (part if self.table is None else self.answers.of(self.table[part])
-                      for part in codes)  # fmt: skip
+            return self._counted(chunk.labels for chunk in self.chunks())
+        return self._counted_codes(self.labels(batch, lambda: Trace({})) for batch in self._every())
+
+    def given_frequencies(self) -> Tensor:
+        """How often each label is among the targets as they were given: about as often as it
+        occurs, without tracing anything.
+        """
+        return self._counted_codes(batch.labels(base(self.semantic)) for batch in self._every())
+
+    def _every(self) -> Iterator[Batch]:
+        return self.data.batches(np.arange(len(self.data.counts)), torch.device("cpu"))
+
+    def _counted_codes(self, codes: Iterable[Tensor]) -> Tensor:
+        """How often each label occurs, where labels may be places in a table."""
+        present = (_present(part) for part in codes)
+        if self.table is None:
+            return self._counted(present)
+        table = self.table
+        return self._counted(self.answers.of(table[part.to(table.device)]) for part in present)
+
+    def _counted(self, labels: Iterable[Tensor]) -> Tensor:
         counts = (self.answers.counts(part.cpu()) for part in labels)
         return sum(counts, start=self.answers.no_counts())
 

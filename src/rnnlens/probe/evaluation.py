@@ -74,9 +74,9 @@ class Score:
         plain["used"] = self.used.to_json() if self.used else None
         plain["selectivity"] = self.selectivity
         if self.control:
-            plain["control"]["selectivity"] = self.control.selectivity
+            plain["control"] = self.control.to_json()
         if self.description:
-            plain["description"]["compression"] = self.description.compression
+            plain["description"] = self.description.to_json()
         plain["intervals"] = {_theirs(name): ends for name, ends in plain["intervals"].items()}
         return {_theirs(name): value for name, value in plain.items()}
 

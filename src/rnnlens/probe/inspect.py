@@ -67,7 +67,7 @@ def inspect_module(
     sort = batches["train"][0].sort
     answers = _other_labels(batches["train"], names or {})
     adapter = Adapter(user, sort=sort)
-    telling, *others = most_telling(batches["train"])
+    telling, *others = (adapter.few(batch) for batch in most_telling(batches["train"]))
     axes = adapter.align(telling, *others)
     follows = axes.follows or follows
     trace = adapter.trace(telling.inputs)
@@ -204,7 +204,7 @@ def _check_against_rest(logits: Tensor, labels: Tensor) -> None:
     and as shares of that sum they predict better.
     """
     said = logits.sigmoid()
-    right = F.one_hot(labels, logits.shape[-1]).double().mean(0)
+    right = torch.bincount(labels, minlength=logits.shape[-1]).double() / max(1, len(labels))
     apart, total = float((said.mean(0) - right).abs().sum()), float(said.sum(-1).mean())
     if len(labels) < _FEW_STATES or apart > _NOT_SO_FREQUENT or abs(total - 1) > _NOT_ONE:
         return
@@ -298,7 +298,7 @@ def _warn_if_worse_than_unigram(dataset: Dataset, picked: bool) -> None:
     stream = dataset.stream("train", OUTPUT, kinds=(PREDICTION,), most=_COMPARED_STATES)
     answers = stream.answers
     try:
-        prior = answers.prior(stream.frequencies())
+        prior = answers.prior(stream.given_frequencies())
         count = len(stream.data.counts)
         chunk = stream.chunk(np.arange(0, count, -(-count // _COMPARED_BATCHES)))
     except RnnlensError:  # fitting meets the same error and reports it

@@ -120,11 +120,13 @@ class Session:
 
         With `edits` on the way, nothing is kept but the last two texts that were read so.
         """
-        if not first:  # of the rows after it states are at hand, or it is looked at again below
+        looked_at = not first  # of the rows after it states are at hand, or it is looked at below
+        if looked_at:
             self.model.check()
         if self.model.causal and not edits:
             return self.memory.read(ids, first, last)
-        states = self._edited(tuple(ids), edits) if edits else self._states(tuple(ids))
+        whole = tuple(ids)
+        states = self._edited(whole, edits, looked_at) if edits else self._states(whole, looked_at)
         if first or not edits:
             by_id = {kind.id: kind for kind in self.model.kinds}
             there = joined(by_id, (states, {kind: kind for kind in by_id}))
@@ -192,11 +194,12 @@ class Session:
         self.memory.forget()
         self._last = self._changed = ()
 
-    def _edited(self, ids: tuple[int, ...], edits: Changes) -> States:
+    def _edited(self, ids: tuple[int, ...], edits: Changes, looked_at: bool) -> States:
         key = (edits.key, ids)
         held = next((states for one, states in self._changed if one == key), None)
         if held is None:  # two at once compute the same twice
-            self.model.check()
+            if not looked_at:
+                self.model.check()
             held = text_states(self.model, self.text, ids, edits.state_edits())
             self._changed = (*self._changed[-1:], (key, held))
         return held
@@ -205,12 +208,16 @@ class Session:
         """Have the states of a text at hand which somebody else has read."""
         self._last = (*self._last[-1:], (ids, states_in(trace, self.model, ids)))
 
-    def _states(self, ids: tuple[int, ...]) -> States:
+    def _states(self, ids: tuple[int, ...], looked_at: bool = False) -> States:
+        """The states of a text; the model has been `looked_at`, whether it has changed, or is now
+        before it reads.
+        """
         if ids in self._kept:
             return self._kept[ids]
         held = next((states for one, states in self._last if one == ids), None)
         if held is None:  # two at once compute the same twice
-            self.model.check()
+            if not looked_at:
+                self.model.check()
             held = text_states(self.model, self.text, ids)
             self._last = (*self._last[-1:], (ids, held))
         return held

@@ -10,6 +10,7 @@ from annotated_types import Ge, Le, MaxLen
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Count, Name, Sha, Strict, is_present, read_json
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.probe.control import Control, Description
 from rnnlens.probe.evaluation import Score
 from rnnlens.probe.measures import MOST_CONFUSED
 from rnnlens.probe.tally import ALL
@@ -379,7 +380,7 @@ class Scores:
 
 def _plain(value: Any) -> Any:
     """What was measured as plain numbers, lists and dictionaries."""
-    if isinstance(value, Used):
+    if isinstance(value, Used | Control | Description):
         return value.to_json()
     if isinstance(value, _Used):
         return value.shown()

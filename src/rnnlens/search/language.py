@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.rules import message
+from rnnlens.labels.sets import BLANK, beginning
 from rnnlens.model.kinds import PREDICTION, Kind
 from rnnlens.search.index_files import AXIS_NUMBERS, Pair, Sort
 
@@ -557,7 +559,8 @@ class _Parser:
         if self.word("in"):
             return OneOf(field, self.spellings(field))
         if self.word("like"):
-            return Like(field, self.spelled(field))
+            token = self.here
+            return Like(field, self.as_spelled(field, self.text(), token))
         if field in ("word", "next") and self.word("is"):
             if field == "word" and self.word("unknown"):
                 return Unknown()
@@ -568,11 +571,11 @@ class _Parser:
     def spelled(self, field: str) -> str:
         """Take a text that the corpus can have in a field."""
         token = self.here
-        return self.as_spelled(field, self.text(), token)
+        return self.as_word(field, self.text(), token)
 
     def spellings(self, field: str) -> tuple[str, ...]:
         """Take such texts in braces."""
-        return tuple(self.as_spelled(field, token.value, token) for token in self.listed())
+        return tuple(self.as_word(field, token.value, token) for token in self.listed())
 
     def as_spelled(self, field: str, value: str, token: Token) -> str:
         """A text, refused where no word of a corpus that is written small can be spelled so."""
@@ -583,6 +586,24 @@ class _Parser:
                 token,
             )
         return value
+
+    def as_word(self, field: str, value: str, token: Token) -> str:
+        """A text that is the whole of a word: where these are pieces, one by its name, or else the
+        one that begins a word so.
+        """
+        spelled = self.as_spelled(field, value, token)
+        if field not in ("word", "next") or spelled in self.names.labels:
+            return spelled
+        if BLANK + spelled in self.names.labels:
+            return BLANK + spelled
+        self.check_pieces(spelled, token)
+        return spelled
+
+    def check_pieces(self, word: str, token: Token) -> None:
+        """Refuse a word of several pieces where words are read so: rows are of single pieces."""
+        if begun := beginning(word, self.names.labels):
+            pieces = ", ".join(map(as_text, begun))
+            raise self.wrong(f"{message('several_pieces', pieces=pieces)}; ask for that", token)
 
     def about(self, kind: str) -> Node:
         token = self.here
@@ -683,8 +704,10 @@ class _Parser:
     def label(self, token: Token, *, or_group: bool = False) -> int:
         """The number of a label."""
         name = token.value
-        if (number := self.names.labels.get(name)) is not None:
-            return number
+        for one in (name, BLANK + name):  # a piece of words, or else the one that begins one so
+            if (number := self.names.labels.get(one)) is not None:
+                return number
+        self.check_pieces(name, token)
         what = "group and no label" if or_group else "label"
         groups: Sequence[str] = self.names.groups if or_group else ()
         close = suggestion(name, [*groups, *self.names.labels])

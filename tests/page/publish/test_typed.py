@@ -119,6 +119,8 @@ def questions() -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
         yield "folded", distinct, ([word, "ss"],)
         yield "folded", distinct, ([word, "I"],)
         yield "folded", distinct, ([word, "οδος"],)
+    for word in ("solidarity", "▁solidarity", "the", "solid", "so", "😀 a", "▁"):
+        yield "numberOf", number_of, (word, ["▁solid", "▁sol", "▁s", "▁so", "arity", "▁the", "▁😀"])
     for label in LABELS:
         yield "numberOf", number_of, (label, LABELS)
     for text in NUMBERS:

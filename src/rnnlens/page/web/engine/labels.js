@@ -30,9 +30,16 @@ function place(label, known) {
 export function numberOf(label, known) {
   const number = place(label, known);
   if (number >= 0) return number;
-  const near = closeMatches(label, known);
-  const like = near.length ? message("alike_labels", { labels: near.map(repr).join(", ") }) : message("no_alike_label");
+  const begun = beginning(label, known), near = begun.length ? [] : closeMatches(label, known);
+  const like = begun.length ? message("several_pieces", { pieces: begun.map(repr).join(", ") }) : near.length ? message("alike_labels", { labels: near.map(repr).join(", ") }) : message("no_alike_label");
   throw refusal("no_label", { label: repr(label), like });
+}
+
+/** The longest pieces that a word of several may begin with. @param {string} word @param {readonly string[]} known */
+function beginning(word, known) {
+  const blank = TEXTS.piece_blank, typed = [...(word.startsWith(blank) ? word.slice(blank.length) : word)];
+  const starts = typed.slice(1).map((_, k) => blank + typed.slice(0, typed.length - 1 - k).join(""));
+  return starts.filter((start) => known.includes(start)).slice(0, COUNTS.alike_labels);
 }
 
 /** The words most like one, as Python's difflib finds them. @param {string} word @param {readonly string[]} known */

@@ -81,7 +81,7 @@ def test_texts_are_compared_and_shown(fitted, tmp_path):
 def test_a_run_of_it_is_saved_loaded_indexed_and_searched(fitted, tmp_path):
     module, lens, memory = fitted
     lens.save(tmp_path / "run")
-    with pytest.raises(rnnlens.RnnlensError, match="give it: rnnlens.load"):
+    with pytest.raises(rnnlens.RnnlensError, match=r"give it: rnnlens\.load"):
         rnnlens.load(tmp_path / "run")(TEXT)
     again = rnnlens.load(tmp_path / "run", model=module)
     assert np.array_equal(again(TEXT)[memory][3].vector(), lens(TEXT)[memory][3].vector())

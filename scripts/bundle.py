@@ -56,7 +56,7 @@ RECIPES = {
     "english-news": Recipe(
         fit="--probe shared --semantic output,input",
         eval="--all --horizon 4",
-        search="--split test --words 4800",
+        search="--split test --words 3200",
         probes="byte",
     ),
     "english-tags": Recipe(  # small, so that there is room for it

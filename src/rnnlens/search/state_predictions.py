@@ -24,7 +24,7 @@ from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, leadi
 from rnnlens.search.index_files import TOP, Pair
 
 _TINY = 1e-30  # its logarithm is finite, and nothing times it is nothing
-_AT_ONCE = 40  # states whose logits a CPU computes at once: they are in its cache when encoded
+_AT_ONCE = 110  # states whose logits a CPU computes at once: they are in its cache when encoded
 # Numbers of a kind's distributions that are held at once: they stay in the cache, or fill a GPU.
 _NUMBERS = {"cpu": 1 << 18, "cuda": 1 << 24}
 _MOST_WORDS = 4096  # at once, where there are few labels

@@ -80,6 +80,8 @@ def test_texts_are_compared_and_shown(fitted, tmp_path):
 
 def test_a_run_of_it_is_saved_loaded_indexed_and_searched(fitted, tmp_path):
     module, lens, memory = fitted
+    if type(module).__name__ == "xLSTMForCausalLM":
+        pytest.skip("an index of its memories, of thousands of numbers each, takes minutes")
     lens.save(tmp_path / "run")
     with pytest.raises(rnnlens.RnnlensError, match=r"give it: rnnlens\.load"):
         rnnlens.load(tmp_path / "run")(TEXT)
@@ -88,9 +90,9 @@ def test_a_run_of_it_is_saved_loaded_indexed_and_searched(fitted, tmp_path):
     rows = torch.randint(0, WORDS, (8, 6), generator=torch.Generator().manual_seed(1)).tolist()
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("".join(" ".join(NAMES[k] for k in row) + "\n" for row in rows))
-    rnnlens.index(again, corpus, states="int8")
+    rnnlens.index(again, corpus, states="int8", state_kinds=["o1"])
     found = again.find("word = w3 count")
     assert found.table.to_pylist()[0]["count"] == sum(row.count(3) for row in rows)
     assert len(again.find(f"{memory} entropy >= 0", limit=None).rows) == 48
-    near = again(TEXT)[memory][3].similar()
+    near = again(TEXT)["o1"][3].similar()
     assert all(a.distance <= b.distance for a, b in pairwise(near))

@@ -78,7 +78,7 @@ RECIPES = {
     "recall": Recipe(
         "--format text --min-count 1 --no-lowercase --no-numbers --cell deltanet --width 24 "
         "--heads 2 --keys 8 --layers 1 --epochs 16 --batch 64 --learning-rate 0.01 "
-        f"--weight-decay 0 --dropout-hidden 0 {_NO_DROPOUT}",
+        f"--weight-decay 0 --dropout-hidden 0 {_NO_DROPOUT} --colours recall/colours.json",
         fit="--states 60000",
         probes="byte",
     ),

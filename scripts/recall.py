@@ -1,7 +1,8 @@
-"""A language whose right behaviour is known: keys are given values, and asked for.
+r"""A language whose right behaviour is known: keys are given values, and asked for.
 
-    python scripts/recall.py make FOLDER            train.txt, and long.txt of twice as many moves
-    rnnlens train FOLDER/train.txt -o RUN --format text --min-count 1 --no-lowercase
+    python scripts/recall.py make FOLDER       train.txt, long.txt of twice as many moves, colours
+    rnnlens train FOLDER/train.txt -o RUN --colours FOLDER/colours.json --format text \
+      --min-count 1 --no-lowercase --no-numbers
     python scripts/recall.py check RUN FOLDER/long.txt
 
 `b 3` gives b the value 3, and takes away the one that it had; `? b 3` asks for it and has the
@@ -11,6 +12,7 @@ where it was given anew: then the value before must have been erased.
 """
 
 import argparse
+import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +24,7 @@ from rnnlens.run.folder import Run
 
 KEYS, VALUES, ASKED = "abcdefgh", "0123456789", "?"
 MOVES = 10  # of a text
+COLOURS = {"KEY": "#0072b2", "VALUE": "#009e73", "QUESTION": "#cc79a7"}
 
 
 def text(chance: random.Random, moves: int) -> list[str]:
@@ -89,6 +92,9 @@ def main() -> None:
         for name, count, moves in (("train", args.texts, MOVES), ("long", 1000, 2 * MOVES)):
             lines = (" ".join(words) + "\n" for words in texts(count, moves, seed=moves))
             (args.folder / f"{name}.txt").write_text("".join(lines), encoding="utf-8")
+        groups = dict.fromkeys(KEYS, "KEY") | dict.fromkeys(VALUES, "VALUE") | {ASKED: "QUESTION"}
+        colours = json.dumps({"colours": COLOURS, "groups": groups}, indent=1)
+        (args.folder / "colours.json").write_text(colours, encoding="utf-8")
         return
     every = [line.split() for line in args.texts.read_text(encoding="utf-8").splitlines()]
     for again, (right, asked) in check(Run(args.run), every).items():

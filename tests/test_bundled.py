@@ -114,6 +114,7 @@ def test_a_matrix_recalls_what_it_was_given_and_says_who_gave_it():
     assert "`e1@6=0`): then 5 has 61% and the old 3 has 39%" in card_of("recall")
     assert [round(100 * unerased["y"][7].probability(label)) for label in "53"] == [61, 39]
     stored = grid["h1"][7].written_by("5", against="3").stored
+    assert stored is not None
     assert round(stored[5], 1) == 9.9
     assert max(abs(part) for k, part in enumerate(stored) if k != 5) < 0.15
     assert grid["S1"][6].asked("b").top(1)[0][0] == "5"

@@ -72,6 +72,17 @@ def test_many_states_and_numbers_beyond_halves_have_other_copies():
     assert torch.equal(found, torch.full((3, 50), 490_000.0))
 
 
+@pytest.mark.parametrize("multiplied", [packed_product, packed_linear])
+def test_infinite_weights_stay_infinite(multiplied):
+    weight = HALVES.clone()
+    weight[3, 2] = torch.inf
+    for _ in range(3):
+        with torch.inference_mode():
+            found = multiplied(torch.ones(2, 7), weight)
+        assert found[:, 3].isposinf().all()
+    assert weight[3, 2] == torch.inf
+
+
 @needs_blocks
 @pytest.mark.parametrize("count", [1, 5])
 def test_weights_that_change_are_read_anew(count):

@@ -106,9 +106,16 @@ def _copied(weight: Tensor, way: Way) -> Any:
     if way == "column":
         return weight.T.contiguous()
     operations = _blocks() if way == "blocks" else _halves()
-    if operations is None or (way == "halves" and not torch.equal(weight.half().float(), weight)):
+    if operations is None or (way == "halves" and not _are_halves(weight)):
         return None
     return operations.packed(weight)
+
+
+def _are_halves(weight: Tensor) -> bool:
+    """Whether half precision has the same numbers. None may be infinite: FBGEMM would put its
+    largest number in their place, in the weights themselves.
+    """
+    return bool(weight.isfinite().all()) and torch.equal(weight.half().float(), weight)
 
 
 def version(weight: Tensor) -> Version:

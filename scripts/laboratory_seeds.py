@@ -197,15 +197,19 @@ def interchange(asked: Asked) -> Iterator[Row]:
     chance = asked.lab.interchange(paradigm=ONE, most=CONTRASTS, untrained=True)
 
     def moved(kinds: Sequence[str], before: int) -> list[float]:
-        return [used.at(ONE, kind, before).value or 0.0 for kind in kinds]
+        """Shares; none where contexts do not separate, so that nothing is shown there."""
+        every = [used.at(ONE, kind, before).value for kind in kinds]
+        there = [value for value in every if value is not None]
+        return there if len(there) == len(every) else []
 
     for before, word in ((3, "near"), (2, "near the")):
-        least, most = min(moved(MEMORIES, before)), max(moved(SILENT, before))
-        yield Row(f"moves after {word}: least of {', '.join(MEMORIES)}", least, "number",
-                  least > most)  # fmt: skip
-        yield Row(f"moves after {word}: most of {', '.join(SILENT)}", most, "number", most < least)
-    (gate,) = moved(["f2"], 1)
-    yield Row("moves after the attractor: f2", gate, "number", abs(gate) < 0.1)
+        least = min(moved(MEMORIES, before), default=None)
+        most = max(moved(SILENT, before), default=None)
+        holds = least is not None and most is not None and least > most
+        yield Row(f"moves after {word}: least of {', '.join(MEMORIES)}", least, "number", holds)
+        yield Row(f"moves after {word}: most of {', '.join(SILENT)}", most, "number", holds)
+    gate = used.at(ONE, "f2", 1).value
+    yield Row("moves after the attractor: f2", gate, "number", gate is not None and abs(gate) < 0.1)
     for kind in MEMORIES:
         one = chance.at(ONE, kind, 2).value
         yield Row(f"moves after near the, weights in another order: {kind}", one, "number")
@@ -226,13 +230,15 @@ def units(asked: Asked) -> Iterator[Row]:
 
 def directions(asked: Asked) -> Iterator[Row]:
     """One dimension of the memory of layer 2 carries nearly all of the difference in the end."""
-    found = {row.way: row.moved or 0.0 for row in asked.lab.directions("c2", paradigm=ONE).rows}
-    means = found["difference of means"]
-    yield Row("moves along c2's difference of means", means, "number", means > 0.8)
+    found = {row.way: row.moved for row in asked.lab.directions("c2", paradigm=ONE).rows}
+    means, placebo, random = (found[way] for way in ("difference of means", "placebo", "random"))
+    is_most = means is not None and means > 0.8
+    yield Row("moves along c2's difference of means", means, "number", is_most)
     yield Row("moves along its learned direction", found["learned"], "number")
-    placebo = found["placebo"]
-    yield Row("moves along its placebo", placebo, "number", placebo < 0.5 < means)
-    yield Row("moves along a random one", found["random"], "number", abs(found["random"]) < 0.05)
+    is_less = means is not None and placebo is not None and placebo < 0.5 < means
+    yield Row("moves along its placebo", placebo, "number", is_less)
+    is_none = random is not None and abs(random) < 0.05
+    yield Row("moves along a random one", random, "number", is_none)
 
 
 def erasure(asked: Asked) -> Iterator[Row]:
@@ -265,11 +271,13 @@ def half_lives(asked: Asked) -> Iterator[Row]:
         return
     found = asked.lab.half_lives(asked.sentences)
     kinds = {one.kind: one for one in found.kinds}
-    lives = {kind: kinds[kind].half_life or 0.0 for kind in ("x", "c1", "c2", "l2")}
+    lives = {kind: kinds[kind].half_life for kind in ("x", "c1", "c2", "l2")}
     for kind, life in lives.items():
         yield Row(f"half-life of what {kind} tells", life, "words")
-    longest = [*lives.values()] == sorted(lives.values())
-    yield Row("in that order, l2 longest", "yes" if longest else "no", "name", longest)
+    known = [life for life in lives.values() if life is not None]
+    if len(known) == len(lives):
+        longest = known == sorted(known)
+        yield Row("in that order, l2 longest", "yes" if longest else "no", "name", longest)
     for memory in found.memories:
         yield Row(f"half-life of half of the units of {memory.kind}", memory.median, "words")
     layer = {one.kind: one for one in found.memories}

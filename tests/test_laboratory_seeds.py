@@ -84,3 +84,20 @@ def test_what_did_not_replicate_is_told(script):
     assert agree((2.0, "words"), (2.4, "words")) == "within 0.5"
     assert agree((0.5,), None) == agree((0.5,), (None,)) == "not all have it"
     assert agree(("174", "name"), ("3", "name")) == ""
+
+
+def test_where_there_is_no_share_nothing_replicates(script):
+    ways = ("difference of means", "learned", "placebo", "random")
+    none = SimpleNamespace(value=None)
+    lab = SimpleNamespace(
+        interchange=lambda **_: SimpleNamespace(at=lambda *_: none),
+        directions=lambda *_, **__: SimpleNamespace(
+            rows=[SimpleNamespace(way=way, moved=None) for way in ways]
+        ),
+    )
+    asked = SimpleNamespace(lab=lab)
+    rows = [*script.interchange(asked), *script.directions(asked)]
+    assert len(rows) == 13
+    assert {script.shown(row) for row in rows} == {"-"}
+    assert {script.agree([row, row]) for row in rows} == {"not all have it"}
+    assert not any(row.holds for row in rows)

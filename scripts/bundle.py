@@ -52,12 +52,13 @@ class Recipe(NamedTuple):
 
 
 _NO_DROPOUT = "--dropout-words 0 --dropout-input 0 --dropout-output 0 --dropout-weight 0"
+# Of few labels a step costs next to nothing, and the usual ones are too few and too short.
+_FEW_LABELS = "--states 120000 --batch 1024 --learning-rate 0.03 --epochs 10"
 RECIPES = {
     "english-news": Recipe(
         fit="--probe shared --semantic output,input",
         eval="--all --horizon 4",
         search="--split test --words 3200",
-        probes="byte",
     ),
     "english-tags": Recipe(  # small, so that there is room for it
         "--task tag --bidirectional --width 32 --min-count 5 --epochs 8 --learning-rate 0.005 "
@@ -72,14 +73,14 @@ RECIPES = {
     "brackets-rglru": Recipe(
         "--format text --min-count 1 --cell rglru --width 48 --layers 2 --epochs 12 --batch 64 "
         f"--learning-rate 0.005 --weight-decay 0 --patience 8 --dropout-hidden 0 {_NO_DROPOUT}",
-        fit="--states 60000",
+        fit=_FEW_LABELS,
         probes="byte",
     ),
     "recall": Recipe(
         "--format text --min-count 1 --no-lowercase --no-numbers --cell deltanet --width 24 "
         "--heads 2 --keys 8 --layers 1 --epochs 16 --batch 64 --learning-rate 0.01 "
         f"--weight-decay 0 --dropout-hidden 0 {_NO_DROPOUT} --colours recall/colours.json",
-        fit="--states 60000",
+        fit=_FEW_LABELS,
         probes="byte",
     ),
 }

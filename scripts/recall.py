@@ -65,6 +65,11 @@ def check(run: Run, every: Sequence[Sequence[str]]) -> dict[bool, tuple[int, int
     been given another value before.
     """
     network, vocabulary = run.network(), run.vocabulary()
+    if missing := {*KEYS, *VALUES, ASKED} - {*vocabulary.labels}:
+        raise RnnlensError(
+            f"{run.path} does not know {', '.join(sorted(missing))}; train it with --min-count 1 "
+            "--no-lowercase --no-numbers"
+        )
     found = dict.fromkeys((False, True), (0, 0))
     for words in every:
         ids = torch.tensor(vocabulary.encode(words))[:, None]

@@ -8,6 +8,7 @@ from tests.letters import LanguageModel, Packed
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
+from rnnlens.adapter.batches import Batch
 from rnnlens.adapter.user_model import UserModel
 from rnnlens.probe.inspect import inspect_module
 
@@ -24,7 +25,7 @@ def large(count: int = 1, sequences: int = SEQUENCES) -> list[tuple[Tensor, Tens
 def test_a_few_sequences_stand_for_a_large_batch():
     words, targets = large()[0]
     adapter = Adapter(LanguageModel())
-    few = adapter.few((words, targets))
+    few = Batch.of(adapter.few_sequences((words, targets)))
     assert few.inputs.shape == few.targets.shape == (8, STEPS)
     chosen = torch.arange(8) * SEQUENCES // 8
     assert torch.equal(few.inputs, words[chosen])
@@ -34,7 +35,7 @@ def test_a_few_sequences_stand_for_a_large_batch():
 
 def test_a_small_batch_stays_as_it_is():
     pair = large(sequences=8)[0]
-    assert Adapter(LanguageModel()).few(pair).inputs is pair[0]
+    assert Adapter(LanguageModel()).few_sequences(pair)[0] is pair[0]
 
 
 class Mixing(LanguageModel):
@@ -47,13 +48,13 @@ class Mixing(LanguageModel):
 
 def test_sequences_that_are_read_otherwise_among_others_stay_together():
     pair = large()[0]
-    assert Adapter(Mixing()).few(pair).inputs is pair[0]
+    assert Adapter(Mixing()).few_sequences(pair)[0] is pair[0]
 
 
 def test_lengths_are_cut_with_the_words():
     words, targets = large()[0]
     lengths = STEPS - torch.arange(SEQUENCES)
-    few = Adapter(Packed()).few(((words, lengths), targets))
+    few = Batch.of(Adapter(Packed()).few_sequences(((words, lengths), targets)))
     chosen = torch.arange(8) * SEQUENCES // 8
     assert torch.equal(few.inputs[1], lengths[chosen])
 
@@ -72,7 +73,7 @@ class Fixed(nn.Module):
 
 def test_a_module_of_a_fixed_number_of_sequences_reads_whole_batches():
     pair = large()[0]
-    assert Adapter(Fixed()).few(pair).inputs is pair[0]
+    assert Adapter(Fixed()).few_sequences(pair)[0] is pair[0]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from playwright.sync_api import expect
+from tests.page.publish.asking import apart
 
 import rnnlens
 from rnnlens.ask.answer import answer
@@ -101,6 +102,11 @@ def at_hand(columns, states):
     return [one["id"] for one, state in zip(columns, states, strict=True) if state is not None]
 
 
+def differ(some, others):
+    """Where answers differ by more than rounding: how many states are computed at once rounds."""
+    return apart(*(json.loads(json.dumps(one)) for one in (some, others)))
+
+
 @pytest.mark.parametrize("more", [{"edits": ("l7@1=0",)}, {"text": "the old {dog|cat} sees"}])
 def test_nor_are_they_with_edits_two_texts_followed_labels_and_turns(deep_run, more):
     subject = rnnlens.load(deep_run).subject
@@ -118,18 +124,18 @@ def test_nor_are_they_with_edits_two_texts_followed_labels_and_turns(deep_run, m
 
     for name in ("rows", "changes", "then"):
         assert all(at_hand(grid["columns"], row) == OUTPUTS for row in grid[name] if any(row))
-        assert grid[name] == shown(whole[name]) or shown(grid[name]) == shown(whole[name])
+        wanted = shown(whole[name])
+        assert not differ(grid[name], wanted) or not differ(shown(grid[name]), wanted)
     followed, all_of_it = both(FollowQuestion, labels=("dog",))
-    assert shown(followed["rows"]) == shown(all_of_it["rows"])
+    assert not differ(shown(followed["rows"]), shown(all_of_it["rows"]))
     assert all(at_hand(grid["columns"], row) == OUTPUTS for row in followed["rows"] if row)
     turns, all_turns = both(TurnsQuestion)
     for row, other in zip(turns["rows"], all_turns["rows"], strict=True):
-        assert shown([row["above"]]) == shown([other["above"]])
-        assert row["surprisal"] == other["surprisal"]
+        assert not differ(shown([row["above"]]), shown([other["above"]]))
+        assert not differ(row["surprisal"], other["surprisal"])
         ends = [{*edge} <= {*OUTPUTS} for edge in grid["edges"]]
-        assert row["edges"] == [
-            bits if there else None for bits, there in zip(other["edges"], ends, strict=True)
-        ]
+        wanted = [b if there else None for b, there in zip(other["edges"], ends, strict=True)]
+        assert not differ(row["edges"], wanted)
 
 
 @pytest.mark.release

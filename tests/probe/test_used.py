@@ -16,6 +16,7 @@ from torch import Tensor
 
 from rnnlens.ask.json_types import Use
 from rnnlens.base.errors import RnnlensError
+from rnnlens.base.intervals import Interval
 from rnnlens.cli.evaluate_command import tables
 from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network, NetworkConfig
@@ -29,7 +30,7 @@ from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.places import places
 from rnnlens.probe.probes import Probes
-from rnnlens.probe.used import LATER, _Directions, _Pushes, frequent, used, word_of
+from rnnlens.probe.used import LATER, _Directions, _is_pushed, _Pushes, frequent, used, word_of
 from rnnlens.run.scores import Scores
 
 LABELS = tuple(WORDS)
@@ -210,6 +211,15 @@ def test_a_word_is_said_where_both_ends_say_it():
     assert word_of(-0.2, 0.1) == "hardly used"
     assert word_of(0.12, 0.18) == ""
     assert word_of(0.75, 1.2) == "used"
+
+
+def test_no_share_is_told_of_a_push_that_gains_nothing(formula, dataset):
+    (one, *_) = used(formula.subject.probes, dataset)
+    sure = {"gradient": Interval(-0.1, 0.2)}
+    assert _is_pushed(one)
+    assert not _is_pushed(replace(one, gradient=1.4e-8, intervals={}))  # rounding
+    assert not _is_pushed(replace(one, gradient=-0.149, intervals={}))
+    assert not _is_pushed(replace(one, intervals=sure))  # perhaps nothing
 
 
 def test_probes_that_know_nothing_of_it_are_refused(formula, dataset):

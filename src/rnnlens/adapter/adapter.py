@@ -167,7 +167,7 @@ class Adapter(Traceable):
         self.axes = find_axes(reader, every, self._batch_first, has_source)
         return self.axes
 
-    def few(self, pair: Pair) -> Batch:
+    def few_sequences(self, pair: Pair) -> Pair:
         """A few sequences of a large batch, which are read alone as they are among the others; a
         batch that is small, or of which nothing tells that, as it is.
 

@@ -34,7 +34,8 @@ _ASIDE = re.compile(
 )
 _TEMPLATE = re.compile(r"(?:\\.|\$(?!\{)|[^\\`$])*(`|\$\{)", flags=re.DOTALL)
 _PATTERN = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/")
-_TIGHT = frozenset(",;:{}()[]=?<>|&!")  # that need no blank beside them
+_TIGHT = frozenset(",;:{}()[]=?<>|&!*%")  # that need no blank beside them
+_SIGNS = frozenset("+-")  # nor do these, but beside each other
 _GOES_ON, _CLOSES = frozenset("{([,;"), frozenset(")]}")  # no statement ends after or before these
 _TOKEN = re.compile(r"[\w$]+|\s+|.", flags=re.DOTALL)
 _BEFORE_PATTERN = {*"(,=:[!&|?{};+-*%~^<>", ""} | set(
@@ -113,30 +114,33 @@ def served_page() -> str:
     import it.
     """
     modules: dict[str, _Module] = {}
-    _collect("served.js", WEB, modules, ())
+    _collect("served.js", WEB, modules, (), frozenset())
     links = [f'<link rel="modulepreload" href="{name}">\n' for name in sorted(modules)]
     page = (WEB / "index.html").read_text(encoding="utf-8")
     return page.replace("<script", f"{''.join(links)}<script", 1)
 
 
 @cache
-def bundle(entry: str, web: Traversable = WEB) -> str:
-    """One script that does what the module `entry` does, each module in a function of its own."""
+def bundle(entry: str, web: Traversable = WEB, without: frozenset[str] = frozenset()) -> str:
+    """One script that does what the module `entry` does, each module in a function of its own.
+
+    Of modules that it has to be `without`, nothing is there but empty objects by their names.
+    """
     modules: dict[str, _Module] = {}
-    _collect(entry, web, modules, ())
+    _collect(entry, web, modules, (), without)
     parts = [_inlined(module) for module in modules.values()]
     return "".join(['(() => {\n"use strict";\nconst bundled$ = {};\n', *parts, "})();\n"])
 
 
 @cache
-def small_script(entry: str) -> str:
+def small_script(entry: str, without: frozenset[str] = frozenset()) -> str:
     """A script for HTML that does what the module `entry` does, without comments and indents."""
-    return check_inline(entry, compact(bundle(entry)))
+    return check_inline(entry, compact(bundle(entry, without=without)))
 
 
 def compact(script: str) -> str:
     """A script without its comments and indents, and without blanks beside brackets, commas and the
-    like. Beside + and - they may matter. Lines end only where that may end a statement.
+    like. Between + and - they may matter. Lines end only where that may end a statement.
     """
     kept = [""]
     for start, end, is_code in _pieces(script):
@@ -152,19 +156,30 @@ def compact(script: str) -> str:
     beside = ((kept[k - 1][-1:], kept[min(k + 1, last)][:1]) for k in range(1, last + 1))
     return "".join(
         ""
-        if (piece == " " and (before in _TIGHT or after in _TIGHT))
+        if (piece == " " and _is_needless(before, after))
         or (piece == "\n" and (before in _GOES_ON or after in _CLOSES))
         else piece
         for piece, (before, after) in zip(kept[1:], beside, strict=True)
     )
 
 
+def _is_needless(before: str, after: str) -> bool:
+    """Whether a blank between these two letters of a script changes nothing."""
+    if before in _TIGHT or after in _TIGHT:
+        return True
+    return (before in _SIGNS) != (after in _SIGNS)
+
+
 def _collect(
-    name: str, web: Traversable, modules: dict[str, _Module], path: tuple[str, ...]
+    name: str,
+    web: Traversable,
+    modules: dict[str, _Module],
+    path: tuple[str, ...],
+    without: frozenset[str],
 ) -> _Module:
     """Read a module and, before it, what it imports."""
     checkpoint()
-    module = _read(name, web)
+    module = _emptied(_read(name, web)) if name in without else _read(name, web)
     for line, source, names in module.imports:
         where = f"{name} line {line}"
         if source in (*path, name):
@@ -172,11 +187,17 @@ def _collect(
             raise RnnlensError(f"{where}: imports go in a circle: {circle}; break it")
         if not (web / source).is_file():
             raise RnnlensError(f"{where}: there is no {source}; mend the import")
-        imported = modules.get(source) or _collect(source, web, modules, (*path, name))
+        found = modules.get(source)
+        imported = found or _collect(source, web, modules, (*path, name), without)
         if absent := [wanted for wanted in names if wanted not in imported.exports]:
             raise RnnlensError(f"{where}: {source} exports no {absent[0]}; mend the import")
     modules[name] = module
     return module
+
+
+def _emptied(module: _Module) -> _Module:
+    body = "".join(f"const {name} = {{}};" for name in module.exports)
+    return _Module(module.name, body, exports=module.exports)
 
 
 def _inlined(module: _Module) -> str:

@@ -67,7 +67,9 @@ def inspect_module(
     sort = batches["train"][0].sort
     answers = _other_labels(batches["train"], names or {})
     adapter = Adapter(user, sort=sort)
-    telling, *others = (adapter.few(batch) for batch in most_telling(batches["train"]))
+    telling, *others = (
+        Batch.of(adapter.few_sequences(batch)) for batch in most_telling(batches["train"])
+    )
     axes = adapter.align(telling, *others)
     follows = axes.follows or follows
     trace = adapter.trace(telling.inputs)

@@ -50,6 +50,7 @@ _BITS = 1 / np.log(2)
 _NAMES = ("read", "gradient", "random", "shuffled", "later", "later_random", "interchange",
           "interchange_shuffled", "moved", "moved_later", "erased", "erased_random")  # fmt: skip
 _USED = "used"
+_LEAST_GAIN = 1e-4  # nats
 #: Up to which share what is used is called what.
 _WORDS = ((0.15, "hardly used"), (0.4, "little used"), (0.7, "partly used"), (np.inf, "used"))
 
@@ -111,7 +112,8 @@ def used(
     seed: int = 0,
     advance: Callable[[int], object] = int,
 ) -> list[Used]:
-    """How much of what every kind's probe reads is used, on some of the test data.
+    """How much of what every kind's probe reads is used, on some of the test data. Kinds of which
+    no push gains anything, whichever way it goes, are left out: of nothing there is no share.
 
     `advance` is told the number of states after each kind of each group of sequences.
     """
@@ -135,9 +137,14 @@ def used(
         raise RnnlensError("no test sequence is long enough to push a state of it; give more data")
     erasers, ranks = _erasers(probes, dataset, [kind.id for kind in kinds])
     lost = _erased(dataset, erasers, sentences, seed, advance)
-    return [
-        _summed(kind, np.concatenate(rows), lost[kind], ranks[kind]) for kind, rows in found.items()
-    ]
+    every = (_summed(k, np.concatenate(rows), lost[k], ranks[k]) for k, rows in found.items())
+    return [one for one in every if _is_pushed(one)]
+
+
+def _is_pushed(one: Used) -> bool:
+    """Whether a push along the gradient gains something, and more than rounding, for certain."""
+    sure = one.intervals.get("gradient")
+    return one.gradient > _LEAST_GAIN and (sure is None or sure.low > 0)
 
 
 def _check(probes: Probes, dataset: Dataset) -> None:

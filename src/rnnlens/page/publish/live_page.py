@@ -23,6 +23,7 @@ from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.base.files import write_bytes
 from rnnlens.base.pace import checkpoint
 from rnnlens.base.progress import to_stderr
+from rnnlens.model.cells.classic import TORCHS
 from rnnlens.page.bundle import embeddable, inline, small_script, source_hash
 from rnnlens.page.publish.pack import Packed, packed
 from rnnlens.page.publish.precisions import Precision
@@ -39,6 +40,8 @@ _LONGEST_TITLE, _LONGEST_NOTE = 200, 5_000  # characters
 # First a line that says what is wrong where nothing else does: its script removes it, unless the
 # file was cut before its end or changed since. The script comes before what is large, so that
 # something is drawn while the rest is on its way.
+# What only layers with a linear memory need; engine/network.js looks whether there are such.
+_LINEAR = frozenset({"engine/blocks.js", "engine/recurrences.js"})
 _SHELL = """\
 <!doctype html>
 <html lang="en">
@@ -186,9 +189,9 @@ def live_page(packed: Packed, head: dict[str, Any], story: str = "") -> bytes:
     """The whole file; `head` is shown before the engine is ready, beside a story where it has one,
     which is HTML.
     """
-    style = _styles()
+    style, without = _styles(), _needless(packed.manifest["network"])
     held = {
-        "engine": small_script("worker.js").encode(),
+        "engine": small_script("worker.js", without).encode(),
         "manifest": json.dumps(packed.manifest, allow_nan=False).encode(),
         "weights": packed.blob,
     }
@@ -206,7 +209,7 @@ def live_page(packed: Packed, head: dict[str, Any], story: str = "") -> bytes:
         "head": _sum(first.encode()),
         "story": _sum(outline(inside).encode()) if story else "",
     }
-    script = f"const VOUCHED = {json.dumps(vouched)};\n{small_script('published.js')}"
+    script = f"const VOUCHED = {json.dumps(vouched)};\n{small_script('published.js', without)}"
     return _SHELL.format(
         policy=policy.format(script=source_hash(script)),
         title=escape(f"rnnlens · {head['run']['title']}"),
@@ -216,6 +219,12 @@ def live_page(packed: Packed, head: dict[str, Any], story: str = "") -> bytes:
         script=script,
         **{name: _zipped(data) for name, data in held.items()},
     ).encode("utf-8", "replace")
+
+
+def _needless(network: dict[str, Any]) -> frozenset[str]:
+    """The modules with equations that no layer of this network has."""
+    own = {layer["cell"] for layer in network.get("layers", ())}
+    return _LINEAR if own <= {cell.name for cell in TORCHS.values()} else frozenset()
 
 
 def _sum(data: bytes) -> str:

@@ -69,6 +69,7 @@ def packed(
     recorded = recorded or RecordedPart.of(subject)
     tensors = Tensors(precision)
     model, probes = subject.model, subject.probes
+    large = frozenset[str]() if recorded else _large(model)  # a recording may have no network
     shown = tuple(semantics) or ("output",)
     palettes = {_key(semantic): subject.palettes_for(semantic) for semantic in shown}
     others = {base(s): subject.answers(s) for s in shown if not of_model(s)}
@@ -90,7 +91,7 @@ def packed(
         "predicts": model.predicts,
         "kinds": [asdict(kind) for kind in model.kinds],
         "network": recorded.states(tensors) if recorded else _network(subject, tensors),
-        "probes": None if probes is None else _probes(probes, semantics, _large(model), tensors),
+        "probes": None if probes is None else _probes(probes, semantics, large, tensors),
         "semantics": {semantic: _semantic(subject, semantic) for semantic in shown},
         "palettes": {key: _palettes(some, tensors) for key, some in palettes.items()},
         "answers": {name: answers_json(one) for name, one in others.items()},

@@ -208,7 +208,8 @@ class Stream:
         """How often each label is among the targets as they were given: about as often as it
         occurs, without tracing anything.
         """
-        return self._counted_codes(batch.labels(base(self.semantic)) for batch in self._every())
+        given = (batch.labels(base(self.semantic)) for batch in self._every())
+        return self._counted_codes(map(self._checked, given))
 
     def _every(self) -> Iterator[Batch]:
         return self.data.batches(np.arange(len(self.data.counts)), torch.device("cpu"))
@@ -283,7 +284,10 @@ class Stream:
             wanted = self._words(batch, trace)
         elif shift(self.semantic):
             wanted = self._shifted(targets, batch, trace)
-        labels = torch.where(targets >= 0, wanted, NONE).clamp_min(NONE)
+        return self._checked(torch.where(targets >= 0, wanted, NONE).clamp_min(NONE))
+
+    def _checked(self, labels: Tensor) -> Tensor:
+        """Labels, refused where one is none of those that there are."""
         count = len(self.answers) if self.table is None else len(self.table)
         if labels.numel() and labels.max() >= count:
             raise RnnlensError(

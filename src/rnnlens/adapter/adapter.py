@@ -31,7 +31,7 @@ from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, scans_of
 from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.user_model import UserModel, guarded, users_code
-from rnnlens.base.errors import RnnlensError
+from rnnlens.base.errors import NotFiniteError, RnnlensError
 from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.lazy import at_hand
@@ -537,7 +537,7 @@ def _check_finite(states: States, structure: Structure, traces: PartTraces) -> N
             bad &= mask
         if bool(bad.any()):
             step, sequence = bad.nonzero()[0].tolist()
-            raise RnnlensError(
+            raise NotFiniteError(
                 f"the states of {kind} are NaN or infinite, first at timestep {step} of sequence "
                 f"{sequence}; look there for a division by zero, an overflow or a bad input"
             )

@@ -126,9 +126,11 @@ class Adapter(Traceable):
         self._placed: tuple[Any, States, States] | None = None  # of the batch edited last
         if not self._parts and not self._named:
             modules.named(self.module, [one.of for one in self._part_kinds.values()])  # of no kind
+            library = modules.library(self.module)
+            since = ", of transformers from 5.16 on" if library.startswith(" of transf") else ""
             raise RnnlensError(
-                f"{type(self.module).__name__}{modules.library(self.module)} has no recurrent part "
-                "that is read (LSTM, GRU, RNN or their cells, or a scan that is known); name the "
+                f"{type(self.module).__name__}{library} has no recurrent part that is read (LSTM, "
+                f"GRU, RNN or their cells, or a scan that is known{since}); name the "
                 "submodules to be read, kinds=['blocks.0', ...], or describe its recurrences="
             )
 

@@ -217,7 +217,7 @@ def test_a_fingerprint_is_that_of_the_weights_wherever_they_are():
 
 def test_an_old_version_of_transformers_is_told_with_the_first_that_is_read(monkeypatch):
     library = ModuleType("transformers")
-    library.__version__ = "5.12.1"
+    vars(library)["__version__"] = "5.12.1"
     monkeypatch.setitem(sys.modules, "transformers", library)
     old = type("MambaForCausalLM", (nn.Linear,), {"__module__": "transformers.models.mamba"})
     with pytest.raises(RnnlensError, match=r"of transformers 5\.12\.1 .* from 5\.16 on\)"):

@@ -121,7 +121,8 @@ def used(
     _check(probes, dataset)
     # What is read of a source stands beside no prediction of its own.
     kinds = [kind for kind in dataset.model.kinds
-             if kind.id in probes.spreads  # memories that are asked questions have none
+             if kind.id in probes.kinds
+             and kind.id in probes.spreads  # memories that are asked questions have none
              and kind.id not in dataset.model.source_kinds]  # fmt: skip
     generator = torch.Generator(dataset.device).manual_seed(seed)
     chosen = frequent(probes, dataset, labels)

@@ -1,7 +1,9 @@
 """Wrapped modules are unwrapped; scripted, traced and quantised ones are refused by name."""
 
+import sys
 import warnings
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 import torch
@@ -211,3 +213,14 @@ def test_a_fingerprint_is_that_of_the_weights_wherever_they_are():
     module.head.bias.data = torch.cat([odd[:1], module.head.bias.data])[1:]  # lies between others
     assert fingerprint(module) == before
     assert len(fingerprint(Model().to("meta"))) == len(before)
+
+
+def test_an_old_version_of_transformers_is_told_with_the_first_that_is_read(monkeypatch):
+    library = ModuleType("transformers")
+    vars(library)["__version__"] = "5.12.1"
+    monkeypatch.setitem(sys.modules, "transformers", library)
+    old = type("MambaForCausalLM", (nn.Linear,), {"__module__": "transformers.models.mamba"})
+    with pytest.raises(RnnlensError, match=r"of transformers 5\.12\.1 .* from 5\.16 on\)"):
+        Adapter(old(3, 3))
+    with pytest.raises(RnnlensError, match="or a scan that is known\\); name the"):
+        Adapter(nn.Linear(3, 3))

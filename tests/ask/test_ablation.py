@@ -8,7 +8,7 @@ from tests.fixtures import WORDS
 from torch import nn
 
 from rnnlens.base.draws import uniform
-from rnnlens.base.errors import RnnlensError
+from rnnlens.base.errors import RnnlensError, RnnlensWarning
 from rnnlens.lens.fit import fit
 
 TEXT = "the old dog sees a bird"
@@ -161,3 +161,38 @@ def test_too_few_other_states_are_refused(formula):
         with pytest.raises(RnnlensError, match=told) as refused:
             grid.ablated(**asked)
         assert "\n" not in str(refused.value)
+
+
+class Exponential(nn.Module):
+    def forward(self, x):
+        return (4 * x).exp()
+
+
+class Logarithm(nn.Module):
+    """Takes the logarithm of what a submodule returns, of which zero and less have none."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.layer = nn.Embedding(len(WORDS), 3), nn.GRU(3, 4, batch_first=True)
+        self.positive, self.after, self.readout = Exponential(), nn.Identity(), nn.Linear(4, 5)
+
+    def forward(self, x):
+        return self.readout(self.after(self.positive(self.layer(self.embedding(x))[0]).log()))
+
+
+def test_kinds_without_which_others_are_no_numbers_are_left_out_with_a_word():
+    torch.manual_seed(0)
+    data = [(torch.randint(len(WORDS), (4, 6)), torch.randint(5, (4, 6))) for _ in range(3)]
+    kinds = ["positive", "after"]
+    lens = fit(Logarithm(), data, list("abcde"), inputs=list(WORDS), epochs=0, kinds=kinds)
+    grid = lens(TEXT)
+    with pytest.warns(RnnlensWarning, match="without some states of positive others become NaN"):
+        without = grid.zeroed(["h1", "positive", "after"])
+    assert np.isnan(without["positive"]).all()
+    for kind in ("h1", "after"):
+        assert np.array_equal(without[kind], grid.zeroed([kind])[kind])
+    with pytest.raises(RnnlensError, match="the states of after are NaN or infinite"):
+        grid.zeroed(["positive"])
+    with pytest.warns(RnnlensWarning, match="what is used of positive is not measured"):
+        scores = lens.evaluate(data, used=True)
+    assert [score.kind for score in scores if score.used is None] == ["positive"]

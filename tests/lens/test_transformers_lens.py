@@ -1,15 +1,19 @@
 """What can be asked of a lens of a recurrent model of transformers, family by family."""
 
+import sys
 import warnings
+from functools import wraps
 from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from tests.adapter.transformers_models import WORDS, tiny
 
 import rnnlens
+from rnnlens.adapter.adapter import Adapter
 
 pytest.importorskip("transformers", reason="transformers is not installed: make check installs it")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -80,8 +84,6 @@ def test_texts_are_compared_and_shown(fitted, tmp_path):
 
 def test_a_run_of_it_is_saved_loaded_indexed_and_searched(fitted, tmp_path):
     module, lens, memory = fitted
-    if type(module).__name__ == "xLSTMForCausalLM":
-        pytest.skip("an index of its memories, of thousands of numbers each, takes minutes")
     lens.save(tmp_path / "run")
     with pytest.raises(rnnlens.RnnlensError, match=r"give it: rnnlens\.load"):
         rnnlens.load(tmp_path / "run")(TEXT)
@@ -96,3 +98,32 @@ def test_a_run_of_it_is_saved_loaded_indexed_and_searched(fitted, tmp_path):
     assert len(again.find(f"{memory} entropy >= 0", limit=None).rows) == 48
     near = again(TEXT)["o1"][3].similar()
     assert all(a.distance <= b.distance for a, b in pairwise(near))
+
+
+def test_masked_batches_have_the_states_of_their_sequences_alone():
+    module, ids = tiny("MambaForCausalLM"), torch.arange(2, 10)
+    adapter = Adapter(module)
+    alone = adapter.trace({"input_ids": ids[None]})
+    for padded, here in ((F.pad(ids, (3, 0)), slice(3, None)), (F.pad(ids, (0, 3)), slice(0, 8))):
+        both = torch.stack([padded, torch.arange(11) + 5])
+        mask = torch.ones_like(both)
+        mask[0] = padded > 0
+        trace = adapter.trace({"input_ids": both, "attention_mask": mask})
+        for kind in ("S1", "r1", "S2"):
+            torch.testing.assert_close(trace.states[kind][here, 0], alone.states[kind][:, 0])
+        real = module(both, attention_mask=mask, use_cache=False).logits.transpose(0, 1)
+        torch.testing.assert_close(trace.logits, real)
+
+
+def test_a_scan_in_anothers_place_is_refused_where_it_reads_something_else(monkeypatch):
+    module = tiny("MambaForCausalLM")
+    around = sys.modules[type(module).__module__]
+    scan = around.mamba_selective_scan
+
+    @wraps(scan)
+    def other(*args, **kwargs):
+        return 1.01 * scan(*args, **kwargs)
+
+    monkeypatch.setattr(around, "mamba_selective_scan", other)
+    with pytest.raises(rnnlens.RnnlensError, match="differs from its recomputed output by"):
+        Adapter(module).trace(torch.arange(2, 10)[None])

@@ -17,6 +17,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import read_json, sha256, write_json
 from rnnlens.lens.open import opened
 from rnnlens.run.folder import Run
+from rnnlens.search import state_map
 from rnnlens.search.find import CorpusPage, find
 from rnnlens.search.index_files import Manifest
 from rnnlens.search.state_map import Sums, axes_of
@@ -233,3 +234,29 @@ def test_a_sample_is_spread_over_the_corpus(indexed, tmp_path):
     assert len(texts) < 40
     assert words // 2 - 12 <= texts.words <= words // 2
     assert sum(len(texts.part(k)) for k in range(texts.part_count)) == len(texts)
+
+
+@pytest.mark.parametrize("states", [40, 1500])
+def test_the_first_components_of_wide_states_are_those_of_all(states, monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    numbers, shared = (torch.randn(states, n, generator=generator) for n in (1100, 2))
+    wide = numbers + 2 * shared[:, :1] @ torch.randn(1, 1100, generator=generator)
+    wide += shared[:, 1:] @ torch.randn(1, 1100, generator=generator)
+    sums = state_map.Sums()
+    sums.add(wide)
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.linalg, "eigh", _small_only(torch.linalg.eigh))
+        found = sums.axes()
+    monkeypatch.setattr(state_map, "_WIDE", 10_000)
+    exact = sums.axes()
+    assert found.shares == pytest.approx(exact.shares, rel=1e-9)
+    torch.testing.assert_close(found.directions, exact.directions, rtol=1e-4, atol=1e-7)
+    assert found.step == exact.step
+
+
+def _small_only(eigh):
+    def checked(matrix):
+        assert len(matrix) < 100
+        return eigh(matrix)
+
+    return checked

@@ -31,7 +31,7 @@ from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, scans_of
 from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.user_model import UserModel, guarded, users_code
-from rnnlens.base.errors import RnnlensError
+from rnnlens.base.errors import NotFiniteError, RnnlensError
 from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.lazy import at_hand
@@ -126,9 +126,11 @@ class Adapter(Traceable):
         self._placed: tuple[Any, States, States] | None = None  # of the batch edited last
         if not self._parts and not self._named:
             modules.named(self.module, [one.of for one in self._part_kinds.values()])  # of no kind
+            library = modules.library(self.module)
+            since = ", of transformers from 5.16 on" if library.startswith(" of transf") else ""
             raise RnnlensError(
-                f"{type(self.module).__name__}{modules.library(self.module)} has no recurrent part "
-                "that is read (LSTM, GRU, RNN or their cells, or a scan that is known); name the "
+                f"{type(self.module).__name__}{library} has no recurrent part that is read (LSTM, "
+                f"GRU, RNN or their cells, or a scan that is known{since}); name the "
                 "submodules to be read, kinds=['blocks.0', ...], or describe its recurrences="
             )
 
@@ -537,7 +539,7 @@ def _check_finite(states: States, structure: Structure, traces: PartTraces) -> N
             bad &= mask
         if bool(bad.any()):
             step, sequence = bad.nonzero()[0].tolist()
-            raise RnnlensError(
+            raise NotFiniteError(
                 f"the states of {kind} are NaN or infinite, first at timestep {step} of sequence "
                 f"{sequence}; look there for a division by zero, an overflow or a bad input"
             )

@@ -6,6 +6,7 @@ that is empty. The mean over the states of other texts, and a state of another t
 network meets, and the prediction moves less far and elsewhere.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from rnnlens.ask.questions import MOST_SEED, check_whole
 from rnnlens.ask.results import ByKind, Values
 from rnnlens.ask.stand_ins import DRAWS, LEAST_DRAWS, MOST_DRAWS
 from rnnlens.base.draws import half_width, uniform
-from rnnlens.base.errors import RnnlensError
+from rnnlens.base.errors import NotFiniteError, RnnlensError, RnnlensWarning
 from rnnlens.base.threads import one_thread
 from rnnlens.model.cell import States
 from rnnlens.model.traceable import StateEdit, Trace
@@ -38,9 +39,10 @@ class Ablated(ByKind):
 
     `ablated["l2"][3]` is the Jensen-Shannon divergence in bits between what the model predicts and
     what it predicts with something else in the place of l2's state after the fourth word; `values`
-    has all, words down and kinds across. `by` says what that was: zero, the mean of the kind's
-    states in other texts, or such states, one after the other. Of these the mean over `draws` is
-    given, and `low` to `high` is its 95% interval.
+    has all, words down and kinds across; NaN where other states would then be NaN or infinite, of
+    which a warning tells. `by` says what that was: zero, the mean of the kind's states in other
+    texts, or such states, one after the other. Of these the mean over `draws` is given, and `low`
+    to `high` is its 95% interval.
     """
 
     at: int  # the word after which the prediction is made
@@ -114,6 +116,7 @@ def ablated(
         bits = copies.bits(lambda step: there.some(draws, seed, step))  # (T, K, draws)
     else:
         bits = copies.bits(lambda _: there.mean() if there else {})
+    copies.check(bits)
     mean, low, high = bits.mean(2), None, None
     if by == RESAMPLED:
         wide = half_width(1, draws) * bits.std(2, ddof=1)
@@ -177,6 +180,9 @@ class _Copies:
         self.model, self.side = reading.subject.model, reading.subject.session.text
         self.ids, self.at, self.kinds, self.answers = ids, at, kinds, reading.answers
         self.reading = reading
+        self.broken: dict[
+            str, NotFiniteError
+        ] = {}  # kinds without which states are NaN or infinite
         self.continues = self.model.causal and self.side.side_by_side and self.side.mark is None
 
     @torch.no_grad()
@@ -187,7 +193,7 @@ class _Copies:
         self.model.check()
         with one_thread():
             self.trace = self.model.trace(self.side.batch(self.ids))
-            before = self._prediction(self.trace, 0)
+            self.before = before = self._prediction(self.trace, 0)  # (1, V)
             moved = [
                 Difference.of(one, before.expand_as(one), self.answers)
                 for step in range(len(self.ids))
@@ -209,16 +215,44 @@ class _Copies:
         there = [k for k in self.kinds if step in self.reading.rows_of(k, 0, len(self.ids))]
         copies = [(kind, draw) for kind in there for draw in range(draws)]
         for first in range(0, len(copies), size):
-            some = copies[first : first + size]
-            edits = [
-                _put(kind, step - begin, k, instead[kind][draw] if instead else None)
-                for k, (kind, draw) in enumerate(some)
-            ]
-            text = self.side.batch(self.ids[begin:])
-            start = {kind: self.trace.states[kind][begin - 1].expand(len(some), -1).contiguous()
-                     for kind in self.model.carried} if begin else None  # fmt: skip
-            batch = text if len(some) == 1 else text.expand(-1, len(some))
-            yield self._prediction(self.model.trace(batch, start, edits), begin)
+            yield self._without(step, copies[first : first + size], instead)
+
+    def _without(self, step: int, some: Sequence[tuple[str, int]], instead: States) -> Tensor:
+        """What copies predict, each without the state of a kind and with a draw in its place,
+        (B, V). Where some of them have no numbers, these are found by halves, and are NaN.
+        """
+        begin = step if self.continues else 0
+        edits = [
+            _put(kind, step - begin, k, instead[kind][draw] if instead else None)
+            for k, (kind, draw) in enumerate(some)
+        ]
+        text = self.side.batch(self.ids[begin:])
+        start = {kind: self.trace.states[kind][begin - 1].expand(len(some), -1).contiguous()
+                 for kind in self.model.carried} if begin else None  # fmt: skip
+        batch = text if len(some) == 1 else text.expand(-1, len(some))
+        try:
+            return self._prediction(self.model.trace(batch, start, edits), begin)
+        except NotFiniteError as error:
+            if len(some) == 1:
+                self.broken[some[0][0]] = error
+                return torch.full_like(self.before, torch.nan)
+        half = len(some) // 2
+        return torch.cat(
+            [self._without(step, part, instead) for part in (some[:half], some[half:])]
+        )
+
+    def check(self, bits: NDArray[np.float64]) -> None:
+        """Tell of kinds without which the model's states are NaN; refuse where no other is left."""
+        if not self.broken:
+            return
+        if np.isnan(bits).all():
+            raise next(iter(self.broken.values()))
+        warnings.warn(
+            f"without some states of {', '.join(self.broken)} others become NaN or infinite, as "
+            "where they are divided by these; the numbers of such states are NaN",
+            RnnlensWarning,
+            stacklevel=4,
+        )
 
     def _prediction(self, trace: Trace, begin: int) -> Tensor:
         y = trace.prediction

@@ -5,6 +5,10 @@ class RnnlensError(Exception):
     """What was given, what is wrong with it, and what to do next, in one line."""
 
 
+class NotFiniteError(RnnlensError):
+    """States became NaN or infinite: of an edit it may be left out, and the rest goes on."""
+
+
 class RnnlensWarning(UserWarning):
     """Something was left out, and the rest goes on."""
 

@@ -208,8 +208,8 @@ class Stream:
         """How often each label is among the targets as they were given: about as often as it
         occurs, without tracing anything.
         """
-        name = base(self.semantic)
-        return self._counted_codes(self._checked(batch.labels(name)) for batch in self._every())
+        given = (batch.labels(base(self.semantic)) for batch in self._every())
+        return self._counted_codes(map(self._checked, given))
 
     def _every(self) -> Iterator[Batch]:
         return self.data.batches(np.arange(len(self.data.counts)), torch.device("cpu"))
@@ -287,7 +287,7 @@ class Stream:
         return self._checked(torch.where(targets >= 0, wanted, NONE).clamp_min(NONE))
 
     def _checked(self, labels: Tensor) -> Tensor:
-        """Labels, or an error where one is beyond those that there are."""
+        """Labels, refused where one is none of those that there are."""
         count = len(self.answers) if self.table is None else len(self.table)
         if labels.numel() and labels.max() >= count:
             raise RnnlensError(

@@ -16,7 +16,9 @@ Four ways to ask, each with something to set it against, and all by intervention
 Intervals are over sentences, of each of which one state is looked at.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rnnlens.base.errors import RnnlensError
+from rnnlens.base.errors import NotFiniteError, RnnlensError, RnnlensWarning
 from rnnlens.base.intervals import Floats, Interval, Resamples
 from rnnlens.model.kinds import Kind
 from rnnlens.probe.dataset import Dataset
@@ -121,23 +123,39 @@ def used(
     _check(probes, dataset)
     # What is read of a source stands beside no prediction of its own.
     kinds = [kind for kind in dataset.model.kinds
-             if kind.id in probes.spreads  # memories that are asked questions have none
+             if kind.id in probes.kinds
+             and kind.id in probes.spreads  # memories that are asked questions have none
              and kind.id not in dataset.model.source_kinds]  # fmt: skip
     generator = torch.Generator(dataset.device).manual_seed(seed)
     chosen = frequent(probes, dataset, labels)
     directions = [_Directions(probes, kind, chosen, dataset.device) for kind in kinds]
     found: dict[str, list[Floats]] = {kind.id: [] for kind in kinds}
+    broken: dict[str, NotFiniteError] = {}
     read = 0
     for place in places(dataset, sentences, seed, LATER):
         for along in directions:
-            found[along.kind].append(_Pushes(along, place, generator, read).measured())
+            with _unless(broken, along.kind):
+                found[along.kind].append(_Pushes(along, place, generator, read).measured())
             advance(len(place))
         read += len(place)
     if not read:
         raise RnnlensError("no test sequence is long enough to push a state of it; give more data")
     erasers, ranks = _erasers(probes, dataset, [kind.id for kind in kinds])
-    lost = _erased(dataset, erasers, sentences, seed, advance)
-    every = (_summed(k, np.concatenate(rows), lost[k], ranks[k]) for k, rows in found.items())
+    lost = _erased(dataset, erasers, sentences, seed, advance, broken)
+    if len(broken) == len(kinds):
+        raise next(iter(broken.values()))
+    if broken:
+        warnings.warn(
+            f"what is used of {', '.join(broken)} is not measured: with pushed, interchanged or "
+            "erased states of these, those of the model become NaN or infinite",
+            RnnlensWarning,
+            stacklevel=2,
+        )
+    every = (
+        _summed(kind, np.concatenate(rows), np.concatenate(lost[kind]), ranks[kind])
+        for kind, rows in found.items()
+        if kind not in broken
+    )
     return [one for one in every if _is_pushed(one)]
 
 
@@ -145,6 +163,15 @@ def _is_pushed(one: Used) -> bool:
     """Whether a push along the gradient gains something, and more than rounding, for certain."""
     sure = one.intervals.get("gradient")
     return one.gradient > _LEAST_GAIN and (sure is None or sure.low > 0)
+
+
+@contextmanager
+def _unless(broken: dict[str, NotFiniteError], kind: str) -> Iterator[None]:
+    """Take note of a kind whose changed states make others NaN or infinite, and go on."""
+    try:
+        yield
+    except NotFiniteError as error:
+        broken[kind] = error
 
 
 def _check(probes: Probes, dataset: Dataset) -> None:
@@ -369,10 +396,10 @@ def _erasers(
 @torch.no_grad()
 def _erased(
     dataset: Dataset, erasers: Mapping[str, tuple[Eraser, Eraser]], sentences: int, seed: int,
-    advance: Callable[[int], object],
-) -> dict[str, Floats]:  # fmt: skip
+    advance: Callable[[int], object], broken: dict[str, NotFiniteError],
+) -> dict[str, list[Floats]]:  # fmt: skip
     """What erasing costs all predictions of some texts, in nats: of each kind and text the sums and
-    how many they are of, (S, 2, 2).
+    how many they are of, (S, 2, 2), batch by batch. Kinds that are `broken` are left out.
     """
     found: dict[str, list[Floats]] = {kind: [] for kind in erasers}
     read, model, stream = 0, dataset.model, dataset.stream("test", OUTPUT)
@@ -385,14 +412,15 @@ def _erased(
         there = before[:, 1] > 0
         for kind, pair in erasers.items():
             rows = torch.zeros(len(before), 2, 2, dtype=torch.float64, device=before.device)
-            for k, eraser in enumerate(pair):
-                after = model.trace(batch.inputs, edits=eraser.edits(kind, steps)).prediction
-                rows[:, k] = _losses(dataset, after, labels)
-                rows[:, k, 0] -= before[:, 0]
-            found[kind].append(rows[there].cpu().numpy())
+            with _unless(broken, kind):
+                for k, eraser in enumerate(pair):
+                    after = model.trace(batch.inputs, edits=eraser.edits(kind, steps)).prediction
+                    rows[:, k] = _losses(dataset, after, labels)
+                    rows[:, k, 0] -= before[:, 0]
+                found[kind].append(rows[there].cpu().numpy())
             advance(int(there.sum()))
         read += int(there.sum())
-    return {kind: np.concatenate(rows) for kind, rows in found.items()}
+    return found
 
 
 def _losses(dataset: Dataset, y: Tensor, labels: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ from rnnlens.model.traceable import Trace
 
 MOST_FEATURES = 64  # numbers of a timestep that somebody may type
 _SURE_ERRORS = 4.0  # standard errors, by which one order is better than another
-_LEAST_TARGETS = 10  # that are the next words, before these tell which axis is time
+_LEAST_NEXT_WORDS = 10  # that are the next words, before these tell which axis is time
 _LEAST_LINES = 5  # that end with padding, before it tells which axis is time
 _LEAST_TARGETS = 32  # of which an order can be told: fewer are right by chance
 
@@ -204,7 +204,7 @@ def _check_time(batches: Sequence[Batch], first: bool) -> None:
             continue
         follows = [
             follows_along(words, targets, time),
-            follows_along(words, targets, other, _LEAST_TARGETS),
+            follows_along(words, targets, other, _LEAST_NEXT_WORDS),
         ]
         padded = [_ends_lines(targets < 0, axis) for axis in (time, other)]
         if follows == [False, True] or (not any(follows) and padded == [False, True]):

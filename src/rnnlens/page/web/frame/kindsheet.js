@@ -2,18 +2,26 @@
 // there are many columns opens it into its kinds.
 
 import { columnName, lastLayer, layerName, perplexity, semanticName, usedWords, visible } from "../base/format.js";
+import { hasNetwork } from "../base/lines.js";
 import { html } from "../base/markup.js";
+import { isMatrix, NUMBERS } from "../base/memories.js";
 import { meaning } from "../base/metrics.js";
 import { hasMany, isOpen, layerAlone, shownColumns, turned } from "../base/columns.js";
 
+const CELLS = "What stands in the cells of memories that are matrices: what the probe says; or, without a probe of them, a number, whose bar is as long as it is of the largest in the column; "
+  + "or what the memory would answer if a word came next.";
+
 export class KindSheet {
-  /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView @param {(() => void) | null} accuracy */
-  constructor(place, heads, onView, accuracy) {
+  /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView @param {(() => void) | null} accuracy
+   * @param {boolean} tells whether somebody can tell of memories */
+  constructor(place, heads, onView, accuracy, tells) {
+    this.tells = tells;
     this.onView = onView;
     this.accuracy = accuracy;
     this.place = place;
     /** @type {Held | null} */ this.grid = null;
     /** @type {View["kinds"]} */ this.kinds = null;
+    /** @type {Pick<View, "memories" | "asked">} */ this.view = { memories: null, asked: null };
     this.sheet = html("div", { class: "sheet kind", role: "dialog", "aria-label": "a part of the network", hidden: true });
     place.append(this.sheet);
     heads.addEventListener("click", (event) => {
@@ -42,6 +50,7 @@ export class KindSheet {
     if (grid.columns !== this.grid?.columns && grid.run !== this.grid?.run) this.close();
     this.grid = grid;
     this.kinds = view.kinds;
+    this.view = view;
   }
 
   /** The head that something happened to: of a column or of a layer. @param {Event} event */
@@ -95,6 +104,24 @@ export class KindSheet {
     this.sheet.querySelector("button")?.focus();
   }
 
+  /** What the cells of memories show, to be chosen: a number, what is answered to a word, or what the probe says. */
+  cells() {
+    const { memories, asked } = this.view, word = html("input", { type: "text", size: 8, value: asked ?? "", placeholder: "a word", "aria-label": "the word that memories are asked by",
+      spellcheck: "false", autocomplete: "off", autocapitalize: "off", change: () => take() });
+    const names = Object.entries({ says: "what the probe says", ...NUMBERS, asked: "asked by" });
+    const choice = html("select", { "aria-label": "what the cells of memories show", change: () => take(true) }, ...names.map(([value, name]) => html("option", { value }, name)));
+    const shown = choice.value = asked !== null ? "asked" : memories ?? "says";
+    word.hidden = shown !== "asked";
+    const take = (chosen = false) => {
+      const by = choice.value, typed = word.value.trim();
+      word.hidden = by !== "asked";
+      if (by === "asked" && chosen) word.focus();
+      if (by === "asked") this.onView(typed ? { memories: null, asked: typed } : { memories, asked: null });
+      else this.onView({ memories: by === "norm" || by === "rank" || by === "half_life" ? by : null, asked: null });
+    };
+    return html("p", { class: "cells", title: CELLS }, html("label", {}, "cells show ", choice), word);
+  }
+
   /** @param {Held} grid @param {Column} column @returns {Node[]} */
   describe(grid, column) {
     const own = grid.columns.find((one) => one.letter === "y"), last = lastLayer(grid.columns);
@@ -117,6 +144,7 @@ export class KindSheet {
       html("p", { class: "soft", ...meaning("perplexity") }, column.perplexity === null ? `Perplexity for the ${asked}: not measured.`
         : `Perplexity for the ${asked}: ${perplexity(column.perplexity)}${beside}.`),
       ...(column.used === null ? [] : [html("p", { class: "soft", ...meaning("used") }, `Used: ${[column.used.toFixed(2), usedWords(column)].filter(Boolean).join(", ")}.`)]),
+      ...(this.tells && isMatrix(column) && hasNetwork(grid) ? [this.cells()] : []),
       ...(this.accuracy ? [html("button", { type: "button", class: "action", click: () => {
         this.close();
         this.accuracy?.();

@@ -16,7 +16,7 @@ export const isMatrix = ({ letter }) => letter === MATRIX;
 
 /** What the cells of memories show, in words; "": what a probe says. @param {Pick<View, "memories" | "asked">} view */
 export function cellsName({ memories, asked }) {
-  return asked !== null ? `asked by ${visible(asked)}` : memories ? NUMBERS[memories] : "";
+  return asked ? `asked by ${visible(asked)}` : memories ? NUMBERS[memories] + (memories === "half_life" ? " in words" : "") : "";
 }
 
 /** The memories whose cells show something else than what a probe says. @param {Held} grid @param {View} view */

@@ -95,7 +95,7 @@ export class Overlay {
   over(row) {
     const { readings, scale, full, view } = this;
     if (!readings || (!scale && !readings.turns && !full.size)) return null;
-    const cells = { which: view?.asked === null ? view.memories : null, full: (/** @type {string} */ column) => full.get(column) ?? 1,
+    const cells = { which: view && !view.asked ? view.memories : null, full: (/** @type {string} */ column) => full.get(column) ?? 1,
       of: (/** @type {string} */ column) => readings.memoryOf(row, column) };
     const after = (this.grid ? rowsAfter(this.grid, row, 1) : []).map((other) => ({ numbers: readings.numbersOf(other), below: other - row,
       second: this.grid?.lines[other]?.side === "second" }));

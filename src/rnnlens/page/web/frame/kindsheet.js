@@ -4,7 +4,7 @@
 import { columnName, lastLayer, layerName, perplexity, semanticName, usedWords, visible } from "../base/format.js";
 import { hasNetwork } from "../base/lines.js";
 import { html } from "../base/markup.js";
-import { isMatrix, NUMBERS } from "../base/memories.js";
+import { cellsName, isMatrix, NUMBERS } from "../base/memories.js";
 import { meaning } from "../base/metrics.js";
 import { hasMany, isOpen, layerAlone, shownColumns, turned } from "../base/columns.js";
 
@@ -32,7 +32,7 @@ export class KindSheet {
     heads.addEventListener("pointerover", (event) => {
       const { column, layer } = this.at(event), last = lastLayer(this.grid?.columns ?? []);
       heads.title = layer !== null ? this.turns(layer, layerName(layer, last))
-        : column ? `${columnName(column, last)}: click to read what it is and how well it predicts` : "";
+        : column ? `${[columnName(column, last), ...(isMatrix(column) ? [cellsName(this.view)].filter(Boolean) : [])].join(", ")}: click to read what it is and how well it predicts` : "";
     });
     place.getRootNode().addEventListener("pointerdown", (event) => {
       const path = event.composedPath();
@@ -110,13 +110,14 @@ export class KindSheet {
       spellcheck: "false", autocomplete: "off", autocapitalize: "off", change: () => take() });
     const names = Object.entries({ says: "what the probe says", ...NUMBERS, asked: "asked by" });
     const choice = html("select", { "aria-label": "what the cells of memories show", change: () => take(true) }, ...names.map(([value, name]) => html("option", { value }, name)));
-    const shown = choice.value = asked !== null ? "asked" : memories ?? "says";
-    word.hidden = shown !== "asked";
+    choice.value = asked === null ? memories ?? "says" : "asked";
+    word.hidden = asked === null;
     const take = (chosen = false) => {
       const by = choice.value, typed = word.value.trim();
       word.hidden = by !== "asked";
-      if (by === "asked" && chosen) word.focus();
-      if (by === "asked") this.onView(typed ? { memories: null, asked: typed } : { memories, asked: null });
+      if (by === "asked" && chosen) word.select(); // so that another is typed in its place
+      if (by === "asked" && chosen && !typed) return; // until there is a word
+      if (by === "asked") this.onView({ memories: null, asked: typed || null });
       else this.onView({ memories: by === "norm" || by === "rank" || by === "half_life" ? by : null, asked: null });
     };
     return html("p", { class: "cells", title: CELLS }, html("label", {}, "cells show ", choice), word);

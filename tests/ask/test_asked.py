@@ -9,10 +9,14 @@ from tests.recalling import planted, recall_example
 import rnnlens
 from rnnlens.ask.answer import answer
 from rnnlens.ask.asked import MemoryQuestion, effective_ranks
+from rnnlens.ask.grids import GridQuestion
+from rnnlens.ask.memories import MemoriesQuestion
 from rnnlens.ask.questions import Subjects
 from rnnlens.base.errors import RnnlensError
+from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.transition import Matrix
+from rnnlens.reading.reading import BLOCK
 from rnnlens.run.folder import Run
 
 TEXT = "b 3 d 7 b 5 d"
@@ -145,3 +149,84 @@ def test_a_word_that_never_came_is_refused(lens, monkeypatch):
 def test_what_must_be_stored_is_named(lens, example):
     told = example.counted(lens, 4)
     assert told == {"read": 1.0, "stored": 1.0, "asked": 1.0}
+
+
+def same(ours, theirs) -> None:
+    """Two states' memories are told alike."""
+    assert ours.norm == pytest.approx(theirs.norm, rel=1e-5)
+    assert ours.rank == pytest.approx(theirs.rank, rel=1e-4)
+    assert ours.half_life == pytest.approx(theirs.half_life, rel=1e-3)
+
+
+@pytest.mark.parametrize("edits", [(), ("S2@3=0.5",)])
+@pytest.mark.parametrize("column", ["S2", "S1"])
+def test_a_column_is_told_as_its_states_are(column, edits, tmp_path):
+    own = opened(Run(formula_run(tmp_path / "gla", "gla", heads=2, keys=3)))
+    text = "the old dog sees a bird she said " * 4  # more rows than are read at once
+    states = own(text, edits=edits)[column]
+    assert len(states) > BLOCK
+    for one, state in zip(states.memory(), states, strict=True):
+        same(one, state.memory())
+    for ours, state in zip(states.asked("dogs"), states, strict=True):
+        theirs = behind_one(state, "dogs")
+        assert ours.vector == pytest.approx(theirs, abs=1e-5)
+        other = state.asked("dogs")
+        assert (ours.agree, ours.contexts) == (other.agree, other.contexts)
+        assert ours.distribution == pytest.approx(other.distribution, abs=1e-6)
+
+
+def behind_one(state, word: str) -> np.ndarray:
+    """A memory of the formula's, asked by a word of a text that is read from its beginning."""
+    reading = state.reading
+    text = " ".join([*reading.words[: state.step + 1], word])
+    edits = [edit for edit in reading.made_edits if edit.step <= state.step]
+    question = opened_again(reading, text, edits)[f"q{state.column[1:]}"][-1].vector()
+    return np.einsum("hk,hkv->hv", question.reshape(2, 3), state.vector().reshape(2, 3, -1)).ravel()
+
+
+def opened_again(reading, text: str, edits):
+    """The grid of another text by the same lens."""
+    return Lens(reading.subject)(text, edits=edits)
+
+
+def test_rows_of_memories_are_answered_at_once_and_name_what_there_is(lens):
+    subjects, question = Subjects.of(lens.subject), {"text": TEXT, "columns": ("S1",)}
+    told = answer(subjects, MemoriesQuestion(**question, word="b"))
+    assert answer(subjects, MemoriesQuestion(text=TEXT))["columns"] == ["S1@-1", "S1"]
+    assert [len(row) for row in told["rows"]] == [1] * 7
+    assert [row[0]["asked"]["labels"][0][0] for row in told["rows"]][1:6] == [*"3333", "5"]
+    for k, row in enumerate(told["rows"]):
+        one = answer(subjects, MemoryQuestion(text=TEXT, column="S1", row=k, word="b"))
+        assert row == [one]
+    some = answer(subjects, MemoriesQuestion(**question, first=2, limit=3))
+    assert (some["from"], some["rows"][0][0]["asked"]) == (2, None)
+    assert [row[0]["norm"] for row in some["rows"]] == [row[0]["norm"] for row in told["rows"][2:5]]
+
+
+@pytest.mark.parametrize(("asked", "said"), [
+    ({"word": "zz"}, "the model reads no word 'zz'"),
+    ({"columns": ["r1"]}, "r1 is no memory; memories are S1"),
+    ({"columns": ["S2"]}, "has no column 'S2'"),
+])  # fmt: skip
+def test_memories_that_cannot_be_told_are_refused_in_one_line(lens, asked, said):
+    with pytest.raises(RnnlensError, match=said) as refused:
+        answer(Subjects.of(lens.subject), MemoriesQuestion(text=TEXT, **asked))
+    assert "\n" not in str(refused.value)
+
+
+def test_before_the_first_word_a_memory_is_told_and_not_asked():
+    subject = rnnlens.load("recall").subject
+    question = MemoriesQuestion(text="b 3 ?", columns=("S1@-1", "S1"), word="b")
+    rows = answer(Subjects.of(subject), question)["rows"]
+    assert rows[0][0]["norm"] == [0.0, 0.0]
+    assert rows[0][0]["asked"] is None
+    assert [row[0]["asked"] for row in rows[1:]] == [row[1]["asked"] for row in rows[:-1]]
+
+
+def test_two_texts_have_memories_in_the_lines_of_each_and_a_run_of_vectors_has_none(formula):
+    subject = rnnlens.load("recall").subject
+    both = answer(Subjects.of(subject), MemoriesQuestion(text="b {3|3 d} ?", word="b"))["rows"]
+    grid = answer(Subjects.of(subject), GridQuestion(text="b {3|3 d} ?"))
+    assert [None in row for row in both] == [one["row"] is None for one in grid["lines"]]
+    none = answer(Subjects.of(formula.subject), MemoriesQuestion(text="the old dogs"))
+    assert (none["columns"], none["rows"]) == ([], [[], [], []])

@@ -17,6 +17,7 @@ from rnnlens.ask.follow import Followed, FollowQuestion, follow_steps
 from rnnlens.ask.grids import GridQuestion, grid_steps, joined
 from rnnlens.ask.kept_texts import Texts, TextsQuestion, texts
 from rnnlens.ask.labels import Labels, LabelsQuestion, labels
+from rnnlens.ask.memories import MemoriesQuestion, MemoriesTold, memories_steps
 from rnnlens.ask.questions import Subjects
 from rnnlens.ask.state_pairs import DivergenceQuestion, divergence
 from rnnlens.ask.turns import Turns, TurnsQuestion, turn_steps
@@ -66,6 +67,7 @@ TABLE: Table = MappingProxyType(
         "divergence": Entry(DivergenceQuestion, answers.Divergences, divergence),
         "written": Entry(WrittenQuestion, Written, written),
         "memory": Entry(MemoryQuestion, MemoryTold, memory_told),
+        "memories": Entry(MemoriesQuestion, MemoriesTold, memories_steps, "rows"),
         "continue": Entry(ContinueQuestion, Continued, continued),
         "figure": Entry(FigureQuestion, Figure, figure_steps, "last"),
         "corpus": Entry(corpus.CorpusQuestion, found.Corpus, corpus.corpus, of_corpus=True),

@@ -9,7 +9,9 @@ that the layer reads, and the read's own probe says what it tells of labels. It 
 read, no cause of anything.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
@@ -30,7 +32,7 @@ from rnnlens.model.linear import LinearCell
 from rnnlens.model.traceable import RecurrentLayer
 from rnnlens.model.transition import Matrix, Transition
 from rnnlens.reading.changes import TextEdits
-from rnnlens.reading.reading import Reading
+from rnnlens.reading.reading import BLOCK, Reading
 
 CONTEXTS = count("asked_contexts")  # other places from which the same word is asked, at most
 _TOP = count("asked_labels")  # labels that are told
@@ -114,36 +116,62 @@ def memory_told(subjects: Subjects, asked: MemoryQuestion) -> MemoryTold:
     return told_of(subjects.read_one(asked), asked.column, asked.row, asked.word)
 
 
-@torch.inference_mode()
 def told_of(reading: Reading, column: str, row: int, word: str | None = None) -> MemoryTold:
     """What the memory of a column is after a word, and what it answers to another."""
-    place = reading.place(column, row)
+    return told_of_rows(reading, column, range(row, row + 1), word)[0]
+
+
+def told_of_rows(
+    reading: Reading, column: str, rows: range, word: str | None = None
+) -> list[MemoryTold]:
+    """What the memory of a column is in rows that follow each other, and what it answers to a word
+    in each: many rows are read at once.
+    """
+    parts = (rows[first : first + BLOCK] for first in range(0, len(rows), BLOCK))
+    return [one for part in parts for one in _told_at_once(reading, column, part, word)]
+
+
+@torch.inference_mode()
+def _told_at_once(reading: Reading, column: str, rows: range, word: str | None) -> list[MemoryTold]:
+    place = reading.place(column, rows[-1])
     model, kind = reading.subject.model, place.kind
     if kind.memory is None:
         known = ", ".join(one.id for one in model.kinds if one.memory) or message("no_memories")
         raise RnnlensError(message("no_memory_column", column=column, known=known))
-    state = reading.vector(column, row).double()
-    at = max(0, row - place.back)
-    decay = model.decay(kind, lambda one: reading.vector(one, at))
-    lives = None if decay is None else Transition(decay.double()).half_life
+    first = max(0, rows[0] - place.back)
+    states, before = reading.subject.session.read(reading.ids, first, rows[-1] + 1, reading.edits)
+    values = states[kind.id].double()
+    if rows[0] < place.back:  # before the first word
+        values = torch.cat([before[kind.id][None].double(), values])
+    values = values[: len(rows)]
+    at = [max(0, row - place.back) - first for row in rows]
+    decay = model.decay(kind, lambda one: states[one][at])
+    lives = None if decay is None else Transition(decay.double()).half_life.flatten(1)
     matrix = model.matrices.get(kind.id)
-    norms = state[None] if matrix is None else matrix.shaped(state).flatten(1)
-    return MemoryTold(
-        tuple(norms.norm(dim=1).tolist()),
-        () if matrix is None else effective_ranks(matrix, state),
-        None if lives is None else _shares(lives),
-        None if word is None else answer_to(reading, kind, row - place.back, word),
-    )
+    norms = (values[:, None] if matrix is None else matrix.shaped(values).flatten(2)).norm(dim=2)
+    ranks = None if matrix is None else effective_ranks(matrix, values).tolist()
+    back = range(rows.start - place.back, rows.stop - place.back)
+    answers = None if word is None else answers_to(reading, kind, back, word)
+    return [
+        MemoryTold(
+            tuple(norms[k].tolist()),
+            () if ranks is None else tuple(ranks[k]),
+            None if lives is None else _shares(lives[k]),
+            None if answers is None else answers[k],
+        )
+        for k in range(len(rows))
+    ]
 
 
-def effective_ranks(matrix: Matrix, state: Tensor) -> tuple[float, ...]:
-    """Of each head of a memory, the exponential of the entropy of its singular values."""
-    values = torch.linalg.svdvals(matrix.shaped(state.double()))
-    total = values.sum(1, keepdim=True)
+def effective_ranks(matrix: Matrix, states: Tensor) -> Tensor:
+    """Of each head of memories (..., numbers), the exponential of the entropy of its singular
+    values, (..., heads).
+    """
+    values = torch.linalg.svdvals(matrix.shaped(states.double()))
+    total = values.sum(-1, keepdim=True)
     shares = values / total.clamp_min(_LEAST)
-    entropy = -(shares * shares.clamp_min(_LEAST).log()).sum(1)
-    ranks = torch.where(total[:, 0] > 0, entropy.exp(), torch.zeros_like(entropy))
-    return tuple(ranks.tolist())
+    entropy = -(shares * shares.clamp_min(_LEAST).log()).sum(-1)
+    return torch.where(total[..., 0] > 0, entropy.exp(), torch.zeros_like(entropy))
 
 
 def _shares(lives: Tensor) -> tuple[float, float, float]:
@@ -152,30 +180,40 @@ def _shares(lives: Tensor) -> tuple[float, float, float]:
     return low, middle, high
 
 
-def answer_to(reading: Reading, kind: Kind, row: int, word: str) -> MemoryAnswer:
-    """What a memory after a row of a text would answer if a word came next."""
+def answers_to(reading: Reading, kind: Kind, rows: range, word: str) -> list[MemoryAnswer]:
+    """What a memory would answer after each of some rows if a word came next."""
     subject = reading.subject
     layer, probes = _asked_layer(reading, kind), subject.shown_probes
-    cell, _ = _memory_of(layer)
+    cell, weights = _memory_of(layer)
     number, seen = _known(reading, word)
     read = layer.ids[cell.output.id]
     if probes is None or read not in probes.kinds:
         raise RnnlensError(message("asked_unprobed", read=read, kind=kind.id))
-    if row < 0:
+    if rows[0] < 0:
         raise RnnlensError(message("asked_before", kind=kind.id))
-    at = {one: reading.vector(layer.ids[one], row) for one in cell.carried}
-    places = [row, *_others(row)]
-    answers = torch.stack([_asked(reading, layer, at, upto, number) for upto in places])
+    asked = [[row, *_others(row)] for row in rows]  # by the question of a word behind these
+    places = sorted({*chain.from_iterable(asked)})
+    memories = [k for k, some in enumerate(asked) for _ in some]
+    questions = [places.index(one) for some in asked for one in some]
+    states, _ = subject.session.read(reading.ids, rows[0], rows[-1] + 1, reading.edits)
+    at = {one: states[layer.ids[one]][memories].cpu() for one in cell.carried}
+    behind = _behind(reading, places, number, [layer.ids[one] for one in cell.given])
+    now = {one: behind[layer.ids[one]][questions].cpu() for one in cell.given}
+    now |= {one: values for one, values in at.items() if one not in cell.memories}
+    answers = cell.flat(cell.output.id, cell.read(cell.wide(at), cell.wide(now), weights))
     logits = probes.logits(read, answers.float(), reading.semantic).double()
     shares = reading.answers.probabilities(logits)
-    first = shares.argmax(1)
-    labels = reading.answers.names
-    order = shares[0].argsort(descending=True, stable=True)[:_TOP].tolist()
-    return MemoryAnswer(
-        word, read, tuple((labels[one], float(shares[0, one])) for one in order), seen,
-        int((first[1:] == first[0]).sum()), len(places) - 1,
-        answers[0].double().numpy(), shares[0].numpy(),
-    )  # fmt: skip
+    labels, first = reading.answers.names, shares.argmax(1).tolist()
+    found = []
+    for row in range(len(rows)):
+        own, *others = (k for k, one in enumerate(memories) if one == row)
+        order = shares[own].argsort(descending=True, stable=True)[:_TOP].tolist()
+        found.append(MemoryAnswer(
+            word, read, tuple((labels[one], float(shares[own, one])) for one in order), seen,
+            sum(first[k] == first[own] for k in others), len(others),
+            answers[own].double().numpy(), shares[own].numpy(),
+        ))  # fmt: skip
+    return found
 
 
 def _asked_layer(reading: Reading, kind: Kind) -> RecurrentLayer:
@@ -223,16 +261,26 @@ def _others(row: int) -> list[int]:
     return [k * row // some for k in range(some)]
 
 
-def _asked(reading: Reading, layer: RecurrentLayer, at: States, upto: int, number: int) -> Tensor:
-    """What is read of the memory `at` by the question of a word behind the row `upto`."""
+def _behind(
+    reading: Reading, places: Sequence[int], number: int, kinds: Sequence[str]
+) -> dict[str, Tensor]:
+    """States (N, H) of kinds at a word that stands behind each of some rows of a text."""
+    session, model = reading.subject.session, reading.subject.model
+    if model.causal and session.text.side_by_side:  # it goes on from all rows in one step
+        first, last = places[0], places[-1] + 1
+        states, _ = session.read(reading.ids, first, last, reading.edits)
+        rows = [one - first for one in places]
+        start = {kind: states[kind][rows] for kind in model.carried}
+        trace = model.trace(torch.full((1, len(rows)), number), start)
+        return {kind: trace.states[kind][0] for kind in kinds}
+    found = [_behind_one(reading, place, number) for place in places]
+    return {kind: torch.stack([states[kind][0] for states in found]) for kind in kinds}
+
+
+def _behind_one(reading: Reading, upto: int, number: int) -> States:
+    """States at a word that stands behind the row `upto`."""
     session, probes = reading.subject.session, reading.subject.probes
-    cell, weights = _memory_of(layer)
     ids = [*reading.ids[: upto + 1], number]
     edits = tuple(one for one in reading.made_edits if one.step <= upto)
     changes = TextEdits.of(edits, session, probes, ids, reading.semantic) if edits else None
-    states, _ = session.read(ids, len(ids) - 1, len(ids), changes)
-    now = {one: states[layer.ids[one]][0] for one in cell.given}
-    now |= {one: values for one, values in at.items() if one not in cell.memories}
-    read = cell.read(cell.wide({k: v.cpu() for k, v in at.items()}),
-                     cell.wide({k: v.cpu() for k, v in now.items()}), weights)  # fmt: skip
-    return cell.flat(cell.output.id, read)
+    return session.read(ids, len(ids) - 1, len(ids), changes)[0]

@@ -7,7 +7,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnlens.ask.asked import MemoryAnswer, MemoryTold, told_of
+from rnnlens.ask.asked import MemoryAnswer, MemoryTold, told_of, told_of_rows
 from rnnlens.ask.stand_ins import DRAWS
 from rnnlens.ask.state_pairs import state_divergence
 from rnnlens.ask.written import Written, written_by
@@ -302,9 +302,24 @@ class States(Sequence[State]):
         """The rank of one label at every timestep."""
         return [state.rank(label) for state in self]
 
+    def memory(self) -> list[MemoryTold]:
+        """What the memory is at every timestep: norm, effective rank and half-life.
+
+        >>> import rnnlens
+        >>> grid = rnnlens.load("recall")("b 3 d 7 b 5 ? b")
+        >>> [round(one.rank[0], 1) for one in grid["S1"].memory()][:2]
+        [1.0, 1.1]
+        """
+        return self._told()
+
     def asked(self, word: str) -> list[MemoryAnswer]:
         """What the memory would answer at every timestep if a word came next."""
-        return [state.asked(word) for state in self]
+        found = (one.asked for one in self._told(word))
+        return [one for one in found if one is not None]
+
+    def _told(self, word: str | None = None) -> list[MemoryTold]:
+        rows = range(self[0].step, self[-1].step + 1) if self else range(0)
+        return told_of_rows(self.grid.reading, self.column, rows, word)
 
     def divergence(self, other: "States") -> list[float]:
         """Step by step, in bits; as far as both go."""

@@ -79,6 +79,8 @@ def _view(grid: Grid, look: Look) -> dict[str, Any]:
         "focus": None,
         "follow": None,
         "turns": False,
+        "memories": None,
+        "asked": None,
         "edits": list(grid.get("edits", ())),
         "page": "grid",
         "find": None,
@@ -139,6 +141,13 @@ class View(TypedDict):
     focus: Annotated[Place | None, about("the state that is selected")]
     follow: Follow | None
     turns: Annotated[bool, about("whether it is shown where predictions turn")]
+    memories: Annotated[
+        Literal["norm", "rank", "half_life"] | None,
+        about("what cells of memories that are matrices show; null: what the probe says"),
+    ]
+    asked: Annotated[
+        str | None, about("the word that these memories are asked by; null: what memories says")
+    ]
     edits: Annotated[list[str], about("what is changed while the text is read, such as l2@4=0")]
     page: Literal["grid", "accuracy", "corpus"]
     find: Annotated[str | None, about("what the corpus is asked; null: the first example")]

@@ -115,6 +115,12 @@ def test_what_a_memory_is_and_answers_is_what_python_says(tmp_path, formula):
             asked.append((k, "api/memory", {**of_kind, "row": 6, "word": "dogs"}))
         edited = {"text": text, "column": memories[-1].id, "row": 4, "word": "old"}
         asked.append((k, "api/memory", {**edited, "edits": [f"{memories[0].id}@2=0.5"]}))
+        asked.append((k, "api/memories", {"text": text, "first": 1, "limit": 4}))
+    for more in (
+        {"word": "dogs"}, {"word": "dgo"}, {"columns": ["q1"]}, {"columns": ["S9"]},
+        {"text": "the {dog|old dog} sees", "word": "old"}, {"edits": ["S1@2=0.5"], "word": "old"},
+    ):  # fmt: skip
+        asked.append((LINEAR.index("gla"), "api/memories", {"text": text, **more}))
     there = {"text": text, "row": 2}
     for badly in (
         {"column": "S1", "word": "dgo"}, {"column": "S1", "word": "xyzzy"}, {"column": "q1"},
@@ -123,7 +129,9 @@ def test_what_a_memory_is_and_answers_is_what_python_says(tmp_path, formula):
         asked.append((LINEAR.index("gla"), "api/memory", {**there, **badly}))
     answers = asked_engine(lenses, asked, wasm=True)
     assert wrong(lenses, asked, answers) == []
-    told = [one["gives"] for one in answers if "gives" in one]
+    columns = [one["gives"]["columns"] for one in answers if "columns" in one.get("gives", {})]
+    assert {len(some) for some in columns} >= {0, 4}  # of vectors, and of two layers
+    told = [one["gives"] for one in answers if "norm" in one.get("gives", {})]
     assert (
         {bool(one["asked"]) for one in told} == {bool(one["rank"]) for one in told} == {True, False}
     )

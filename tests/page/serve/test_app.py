@@ -235,7 +235,7 @@ def test_the_schema_names_every_question_and_its_problems(client):
         "/api/runs", "/api/grid", "/api/divergence", "/api/follow", "/api/turns", "/api/accuracy",
         "/api/standalone", "/api/written", "/api/continue", "/api/figure", "/api/corpus",
         "/api/find", "/api/table", "/api/picture", "/api/similar", "/api/publish",
-        "/api/labels", "/api/map", "/api/place", "/api/texts", "/api/memory",
+        "/api/labels", "/api/map", "/api/place", "/api/texts", "/api/memory", "/api/memories",
     }  # fmt: skip
     assert "HTTPValidationError" not in found["components"]["schemas"]
     for path in found["paths"].values():

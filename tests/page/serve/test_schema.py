@@ -24,6 +24,7 @@ QUESTIONS = [
     ("POST", "/api/labels"),
     ("POST", "/api/texts"),
     ("POST", "/api/memory"),
+    ("POST", "/api/memories"),
     ("POST", "/api/turns"),
     ("POST", "/api/figure"),
     ("POST", "/api/written"),
@@ -45,6 +46,7 @@ OF_A_RUN = {
     "/api/table",
     "/api/similar",
     "/api/map",
+    "/api/memories",
     "/api/memory",
     "/api/place",
 }

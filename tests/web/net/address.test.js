@@ -44,12 +44,20 @@ test("a whole view comes back as it was", () => {
       { column: "c1@-1", row: 3, run: "runs/x@2:1, y", text: "other / text, with & all : that", semantic: "output-1" },
       { column: "h1<", row: 3, run: "b", text: "", semantic: null },
     ],
-    focus: { column: "encoder.cell:2", row: 11 }, follow: { labels: ["are", ",", "a b"], against: ["is"] }, turns: true,
+    focus: { column: "encoder.cell:2", row: 11 }, follow: { labels: ["are", ",", "a b"], against: ["is"] }, turns: true, memories: null, asked: "b & c",
     edits: ["l2@4=0", "c1[0,5-9]@2*0.5", "h1<@3+1:a & b=c, d+e", "l2@1=@2:we ran / 50% & more"],
     tab: "written", reading: "path", stand_in: "left_out", contrast: { labels: ["have", ","], against: ["has"] }, alike: "divergence", folded: true,
     view: "bare", seed: 7,
   };
   assert.deepEqual(decode(encode(view)), { view, problems: [] });
+});
+
+test("what cells of memories show is a number that there is, or a word that they are asked by", () => {
+  assert.equal(encode({ ...plainView(), memories: "half_life" }), "memories=half_life");
+  assert.equal(encode({ ...plainView(), memories: "norm", asked: "b" }), "asked=b");
+  assert.equal(decode("#memories=rank").view.memories, "rank");
+  assert.equal(decode("#asked=%3F").view.asked, "?");
+  for (const wrong of ["#memories=length", "#asked="]) assert.match(decode(wrong).problems[0], /which means nothing here/);
 });
 
 test("an edit is written as everywhere, and a plus is understood however it is typed", () => {

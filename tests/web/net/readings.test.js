@@ -104,3 +104,35 @@ test("what fails is told once, and no longer when something else is asked for", 
   assert.equal(problems[1], null);
   assert.deepEqual(readings.numbersOf(0), [0]);
 });
+
+test("memories are asked for where cells show them, all columns at once, and a word that is refused is told once", async () => {
+  /** @type {any[]} */ const asked = [];
+  /** @type {unknown[]} */ const problems = [];
+  const read = async (/** @type {string} */ path, /** @type {any} */ body) => {
+    asked.push({ path, ...body });
+    if (body.word === "zz") throw new Refusal("the model reads no word 'zz'");
+    return { columns: body.columns, from: body.first, rows: Array.from({ length: body.limit }, (_, k) => [{ norm: [body.first + k], rank: [], half_life: null, asked: null }]) };
+  };
+  const readings = new Readings(/** @type {any} */ (read), () => {}, (error) => problems.push(error), () => {}, 3), made = grid(LONG);
+  made.columns[2].letter = "S";
+  const held = hold(made, null), { id } = made.columns[2], all = { ...plainView(), kinds: /** @type {const} */ ("all") };
+  readings.show(held, all, [0, 9]);
+  await pause(20);
+  assert.equal(asked.length, 0);
+  readings.show(held, { ...all, memories: "norm" }, [30, 40]);
+  await pause(40);
+  assert.deepEqual(asked.map(({ path, first, columns, word }) => [path, first, columns, word]), [30, 0, 24, 54].map((first) => ["api/memories", first, [id], null]));
+  assert.deepEqual(readings.memoryOf(59, id)?.norm, [59]);
+  readings.show(held, { ...all, memories: "rank" }, [30, 40]); // the same answers tell all numbers
+  await pause(20);
+  assert.equal(asked.length, 4);
+  readings.show(held, { ...all, asked: "zz" }, [0, 9]);
+  await pause(30);
+  assert.equal(asked.length, 5);
+  assert.equal(readings.memoryOf(59, id), null);
+  assert.match(String(problems[0]), /reads no word/);
+  readings.show(held, { ...all, asked: "b" }, [0, 9]);
+  await pause(40);
+  assert.equal(problems[1], null);
+  assert.equal(asked[5].word, "b");
+});

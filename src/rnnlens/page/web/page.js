@@ -33,7 +33,7 @@ import { comparison, keep, lives, pairsOf, pinKey } from "./panel/pins.js";
  */
 
 const STEPS = new Set(["run", "beside", "semantic", "page", "density", "kinds", "naming", "palette", "bars", "head",
-  "text", "follow", "turns", "edits", "pins", "map", "seed", "tab", "reading", "contrast", "alike", "folded"]);
+  "text", "follow", "turns", "memories", "asked", "edits", "pins", "map", "seed", "tab", "reading", "contrast", "alike", "folded"]);
 const TOGETHER = 1000; // ms between two keys that are undone together
 const BESIDE = new Set(["focus", "pins", "page", "find", "map", "tab", "reading", "contrast", "alike", "folded"]); // which the grid does not show
 

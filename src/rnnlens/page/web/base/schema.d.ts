@@ -703,6 +703,41 @@ export interface MeasuredShare {
   high: number | null;
 }
 
+/** Memories in some rows of a text's grid; without `columns`, all that are matrices. */
+export interface MemoriesQuestion {
+  /** null: the first; at most 200 characters */
+  run?: string | null;
+  /** null: the run's first; at most 200 characters */
+  semantic?: string | null;
+  /** null: the run's first; at most 200 characters */
+  palette?: string | null;
+  /** what is changed on the way, such as l2@4=0; l2@2:4=0 in the second text alone; at most 64 */
+  edits?: string[];
+  /** whether edits that cannot be made are left out */
+  lenient?: boolean;
+  /** another run that reads the text, too; at most 200 characters */
+  beside?: string | null;
+  /** row to begin with; 0 to 1,000,000 */
+  first?: number;
+  /** rows to answer with at most; null: all; 1 to 200 */
+  limit?: number | null;
+  /** whose states are wanted, as a grid's question has them; null: all; at most 5,000 */
+  columns?: string[] | null;
+  /** that comes next, by whose question they are asked; at most 200 characters */
+  word?: string | null;
+  /** at most 20,000 characters */
+  text: string;
+}
+
+/** What memories are in rows of a grid. */
+export interface MemoriesTold {
+  columns: string[];
+  /** of each column; null: there is none in this row */
+  rows: ((MemoryTold | null)[])[];
+  /** rows[0] is this row of the grid */
+  from: Count;
+}
+
 /** What a memory would answer if a word came next. */
 export interface MemoryAnswer {
   word: string;
@@ -1295,6 +1330,10 @@ export interface View {
   follow: Follow | null;
   /** whether it is shown where predictions turn */
   turns: boolean;
+  /** what cells of memories that are matrices show; null: what the probe says */
+  memories: "norm" | "rank" | "half_life" | null;
+  /** the word that these memories are asked by; null: what memories says */
+  asked: string | null;
   /** what is changed while the text is read, such as l2@4=0 */
   edits: string[];
   page: "grid" | "accuracy" | "corpus";
@@ -1430,6 +1469,7 @@ export interface Posts {
   "api/divergence": { asked: DivergenceQuestion; answer: Divergences };
   "api/written": { asked: WrittenQuestion; answer: Written };
   "api/memory": { asked: MemoryQuestion; answer: MemoryTold };
+  "api/memories": { asked: MemoriesQuestion; answer: MemoriesTold };
   "api/continue": { asked: ContinueQuestion; answer: Continued };
   "api/figure": { asked: FigureQuestion; answer: Figure };
   "api/corpus": { asked: CorpusQuestion; answer: Corpus };

@@ -12,7 +12,7 @@ import { texts } from "./recorded.js";
 import { refusal } from "./refusals.js";
 import { Subject } from "./subject.js";
 import { turning } from "./turns.js";
-import { memoryTold } from "./why/asked.js";
+import { memoriesTold, memoryTold } from "./why/asked.js";
 import { continued } from "./why/continuation.js";
 import { written } from "./why/written.js";
 
@@ -32,6 +32,7 @@ export const ANSWERS = {
   "api/divergence": divergences,
   "api/follow": following,
   "api/labels": labels,
+  "api/memories": memoriesTold,
   "api/memory": memoryTold,
   "api/texts": texts,
   "api/turns": turning,
@@ -40,7 +41,7 @@ export const ANSWERS = {
 };
 
 /** What needs a network, and what that is. @type {Record<string, string>} */
-const NETWORKS = { "api/written": "which words have written a state", "api/continue": "how a text goes on", "api/memory": "what a memory is" };
+const NETWORKS = { "api/written": "which words have written a state", "api/continue": "how a text goes on", "api/memory": "what a memory is", "api/memories": "what memories are" };
 
 /** Whether a published file answers. @param {string} path @param {Pick<RunSummary, "reads">} run */
 export function canAnswer(path, { reads }) {

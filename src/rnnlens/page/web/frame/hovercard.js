@@ -25,7 +25,8 @@ export class HoverCard {
     this.root.hidden = !box;
     if (!at || !state || !box) return;
     const columns = columnsAt(grid, at.row), column = columns[index];
-    this.root.replaceChildren(html("b", {}, `${partName(column, columns)}, ${momentName(grid, at, column)}`), ...this.says(grid, state));
+    const told = this.gridView.layout?.slots.find((slot) => slot.column.id === at.column)?.told; // then its cell shows something else
+    this.root.replaceChildren(html("b", {}, `${partName(column, columns)}, ${momentName(grid, at, column)}`), ...(told ? [html("p", { class: "soft" }, "its probe says")] : []), ...this.says(grid, state));
     this.put(box);
   }
 

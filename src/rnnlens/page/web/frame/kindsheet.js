@@ -2,18 +2,26 @@
 // there are many columns opens it into its kinds.
 
 import { columnName, lastLayer, layerName, perplexity, semanticName, usedWords, visible } from "../base/format.js";
+import { hasNetwork } from "../base/lines.js";
 import { html } from "../base/markup.js";
+import { cellsName, isMatrix, NUMBERS } from "../base/memories.js";
 import { meaning } from "../base/metrics.js";
 import { hasMany, isOpen, layerAlone, shownColumns, turned } from "../base/columns.js";
 
+const CELLS = "What stands in the cells of memories that are matrices: what the probe says; or, without a probe of them, a number, whose bar is as long as it is of the largest in the column; "
+  + "or what the memory would answer if a word came next.";
+
 export class KindSheet {
-  /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView @param {(() => void) | null} accuracy */
-  constructor(place, heads, onView, accuracy) {
+  /** @param {HTMLElement} place where the grid stands @param {HTMLElement} heads @param {(change: Partial<View>) => void} onView @param {(() => void) | null} accuracy
+   * @param {boolean} tells whether somebody can tell of memories */
+  constructor(place, heads, onView, accuracy, tells) {
+    this.tells = tells;
     this.onView = onView;
     this.accuracy = accuracy;
     this.place = place;
     /** @type {Held | null} */ this.grid = null;
     /** @type {View["kinds"]} */ this.kinds = null;
+    /** @type {Pick<View, "memories" | "asked">} */ this.view = { memories: null, asked: null };
     this.sheet = html("div", { class: "sheet kind", role: "dialog", "aria-label": "a part of the network", hidden: true });
     place.append(this.sheet);
     heads.addEventListener("click", (event) => {
@@ -24,7 +32,7 @@ export class KindSheet {
     heads.addEventListener("pointerover", (event) => {
       const { column, layer } = this.at(event), last = lastLayer(this.grid?.columns ?? []);
       heads.title = layer !== null ? this.turns(layer, layerName(layer, last))
-        : column ? `${columnName(column, last)}: click to read what it is and how well it predicts` : "";
+        : column ? `${[columnName(column, last), ...(isMatrix(column) ? [cellsName(this.view)].filter(Boolean) : [])].join(", ")}: click to read what it is and how well it predicts` : "";
     });
     place.getRootNode().addEventListener("pointerdown", (event) => {
       const path = event.composedPath();
@@ -42,6 +50,7 @@ export class KindSheet {
     if (grid.columns !== this.grid?.columns && grid.run !== this.grid?.run) this.close();
     this.grid = grid;
     this.kinds = view.kinds;
+    this.view = view;
   }
 
   /** The head that something happened to: of a column or of a layer. @param {Event} event */
@@ -95,6 +104,25 @@ export class KindSheet {
     this.sheet.querySelector("button")?.focus();
   }
 
+  /** What the cells of memories show, to be chosen: a number, what is answered to a word, or what the probe says. */
+  cells() {
+    const { memories, asked } = this.view, word = html("input", { type: "text", size: 8, value: asked ?? "", placeholder: "a word", "aria-label": "the word that memories are asked by",
+      spellcheck: "false", autocomplete: "off", autocapitalize: "off", change: () => take() });
+    const names = Object.entries({ says: "what the probe says", ...NUMBERS, asked: "asked by" });
+    const choice = html("select", { "aria-label": "what the cells of memories show", change: () => take(true) }, ...names.map(([value, name]) => html("option", { value }, name)));
+    choice.value = asked === null ? memories ?? "says" : "asked";
+    word.hidden = asked === null;
+    const take = (chosen = false) => {
+      const by = choice.value, typed = word.value.trim();
+      word.hidden = by !== "asked";
+      if (by === "asked" && chosen) word.select(); // so that another is typed in its place
+      if (by === "asked" && chosen && !typed) return; // until there is a word
+      if (by === "asked") this.onView({ memories: null, asked: typed || null });
+      else this.onView({ memories: by === "norm" || by === "rank" || by === "half_life" ? by : null, asked: null });
+    };
+    return html("p", { class: "cells", title: CELLS }, html("label", {}, "cells show ", choice), word);
+  }
+
   /** @param {Held} grid @param {Column} column @returns {Node[]} */
   describe(grid, column) {
     const own = grid.columns.find((one) => one.letter === "y"), last = lastLayer(grid.columns);
@@ -117,6 +145,7 @@ export class KindSheet {
       html("p", { class: "soft", ...meaning("perplexity") }, column.perplexity === null ? `Perplexity for the ${asked}: not measured.`
         : `Perplexity for the ${asked}: ${perplexity(column.perplexity)}${beside}.`),
       ...(column.used === null ? [] : [html("p", { class: "soft", ...meaning("used") }, `Used: ${[column.used.toFixed(2), usedWords(column)].filter(Boolean).join(", ")}.`)]),
+      ...(this.tells && isMatrix(column) && hasNetwork(grid) ? [this.cells()] : []),
       ...(this.accuracy ? [html("button", { type: "button", class: "action", click: () => {
         this.close();
         this.accuracy?.();

@@ -1,6 +1,7 @@
 // A grid with its panel: a state is selected, others are pointed at, some are pinned and compared. The page, the
 // exported file and a notebook use it alike; it knows nobody who answers.
 
+import { hasNetwork } from "../base/lines.js";
 import { html, write } from "../base/markup.js";
 import { flow, neighbours } from "../grid/flow.js";
 import { GridView } from "../grid/gridview.js";
@@ -65,7 +66,7 @@ export class Lens {
     this.sheet = new Sheet(this.panel.root, root, this.gridView, { set: (change) => this.change(change) });
     this.card = new HoverCard(place, this.gridView);
     this.overlay = new Overlay(this.gridView, callbacks, { set, focus: (at) => this.select(at) });
-    this.kindSheet = new KindSheet(place, this.gridView.head, set, callbacks.accuracy ?? null);
+    this.kindSheet = new KindSheet(place, this.gridView.head, set, callbacks.accuracy ?? null, memory !== undefined);
     this.whatIf = new WhatIf(place, this.gridView, read ? { edits: (edits) => this.change({ edits }), focus: (at) => this.select(at) } : null);
     this.goesOn = read ? new GoesOn(this.gridView, read, (change) => this.change(change)) : null;
     this.sides = new Sides(callbacks.onText ?? null);
@@ -83,7 +84,7 @@ export class Lens {
     const same = this.grid && this.grid.columns === grid.columns, before = this.grid;
     if (before?.edits.join() !== grid.edits.join()) this.between.clear();
     this.grid = grid;
-    this.view = { ...view, pins };
+    this.view = { ...view, pins, ...(this.callbacks.memory && hasNetwork(grid) ? {} : { memories: null, asked: null }) }; // where somebody can tell of them
     if (!same || !this.joined) this.joined = neighbours(grid);
     const kept = new Map();
     for (const pin of pins) {

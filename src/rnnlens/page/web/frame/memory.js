@@ -3,12 +3,12 @@
 import { labelWords, percent, visible } from "../base/format.js";
 import { readingAt } from "../base/lines.js";
 import { bdi, html } from "../base/markup.js";
+import { isMatrix, numberOf, short } from "../base/memories.js";
 
 /** @typedef {import("../panel/subject.js").Subject} Subject */
 /** @typedef {import("../base/schema.d.ts").MemoryTold} MemoryTold */
 /** @typedef {import("../base/schema.d.ts").MemoryQuestion} MemoryQuestion */
 
-export const MATRIX = "S"; // the letter of a memory that is a matrix
 const SETTLED = 150; // ms a state is selected before it is asked about
 const TYPED = 500; // ms after the last key of a word
 
@@ -16,19 +16,14 @@ const HOW = "The memory as it is here, asked by the question of this word, as if
 const NUMBERS = "Norm: the length of the memory as one vector. Effective rank: how many directions it has in effect, by its singular values; 1 where it holds one pair of key and value. "
   + "Half-life: words until half of it would be gone, were every word like this one; of each head or unit.";
 
-/** A number with three digits, or that it has no end. @param {number | null} value */
-const short = (value) => (value === null ? "∞" : Number(value.toPrecision(3)).toLocaleString("en"));
-
-/** @param {number[]} values */
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-
 /** The numbers of a memory, in words. @param {MemoryTold} told */
-export function numbersOf({ norm, rank, half_life: lives }) {
-  const parts = [`norm ${short(Math.hypot(...norm))}`];
-  if (rank.length) parts.push(`effective rank ${short(mean(rank))}${rank.length > 1 ? `, a mean over ${rank.length} heads` : ""}`);
-  const [low, middle, high] = lives ?? [];
-  const around = low === high ? "" : ` (the median; a tenth have less than ${short(low ?? null)}, a tenth more than ${short(high ?? null)})`;
-  if (lives) parts.push(`half-life ${short(middle ?? null)} words${around}`);
+export function numbersOf(told) {
+  const { rank, half_life: lives } = told, [norm, effective, life] = /** @type {const} */ (["norm", "rank", "half_life"]).map((which) => short(numberOf(told, which) ?? 0));
+  const parts = [`norm ${norm}`];
+  if (rank.length) parts.push(`effective rank ${effective}${rank.length > 1 ? `, a mean over ${rank.length} heads` : ""}`);
+  const [low, , high] = (lives ?? []).map((one) => one ?? Infinity);
+  const around = low === high ? "" : ` (the median; a tenth have less than ${short(low)}, a tenth more than ${short(high)})`;
+  if (lives) parts.push(`half-life ${life} words${around}`);
   return parts.join("; ");
 }
 
@@ -60,7 +55,7 @@ export class MemoryView {
     const { run, text, row } = subject ? readingAt(grid, subject.place.row) : { run: "", text: "", row: null };
     this.grid = grid;
     const edits = grid.lines.length ? [] : grid.edits;
-    this.asked = subject && subject.column.letter === MATRIX ? { run, text, semantic: grid.semantic, edits, column: subject.column.id, row: row ?? 0 } : null;
+    this.asked = subject && isMatrix(subject.column) ? { run, text, semantic: grid.semantic, edits, column: subject.column.id, row: row ?? 0 } : null;
     this.root.hidden = !this.asked;
     this.ask(SETTLED);
   }

@@ -3,7 +3,9 @@
 import { followText, scaleOf } from "../base/follow.js";
 import { rowsAfter } from "../base/lines.js";
 import { html } from "../base/markup.js";
+import { toldColumns } from "../base/memories.js";
 import { shownColumns } from "../base/columns.js";
+import { fullOf } from "../grid/memorycell.js";
 import { labelAt, ranked } from "../grid/over.js";
 import { Readings } from "../net/readings.js";
 import { answerOf, drawDecision, toldBy } from "../panel/decision.js";
@@ -33,6 +35,7 @@ export class Overlay {
     /** @type {Held | null} */ this.grid = null;
     /** @type {View | null} */ this.view = null;
     /** @type {Scale | null} */ this.scale = null;
+    /** @type {Map<string, number>} */ this.full = new Map(); // what the longest bar of a memory's column stands for
     this.seen = ""; // what the scale and the drawn rows were made of
     this.rank = -1; // of the turn last jumped to
     this.jumping = false; // whether the largest turn is to be shown once it is known
@@ -75,7 +78,7 @@ export class Overlay {
   prepare() {
     const { grid, view, readings, gridView } = this;
     if (!grid || !view || !readings) return;
-    const seen = `${readings.version} ${JSON.stringify([view.kinds, followText(view.follow), view.turns])}`;
+    const seen = `${readings.version} ${JSON.stringify([view.kinds, followText(view.follow), view.turns, view.memories, view.asked])}`;
     if (seen === this.seen) return;
     this.seen = seen;
     const columns = shownColumns(grid, view.kinds).map((column) => grid.columns.indexOf(column));
@@ -84,16 +87,19 @@ export class Overlay {
       return numbers?.length ? columns.map((k) => numbers[k]) : [];
     });
     this.scale = view.follow && !readings.refused ? scaleOf(values, view.follow.against.length > 0) : null;
+    this.full = new Map(toldColumns(grid, view).map((id) => [id, fullOf(grid.rows.map((_, row) => readings.memoryOf(row, id)), view.memories)]));
     gridView.over = { version: gridView.over.version + 1, of: (row) => this.over(row) };
   }
 
   /** @param {number} row @returns {Over | null} */
   over(row) {
-    const { readings, scale } = this;
-    if (!readings || (!scale && !readings.turns)) return null;
+    const { readings, scale, full, view } = this;
+    if (!readings || (!scale && !readings.turns && !full.size)) return null;
+    const cells = { which: view && !view.asked ? view.memories : null, full: (/** @type {string} */ column) => full.get(column) ?? 1,
+      of: (/** @type {string} */ column) => readings.memoryOf(row, column) };
     const after = (this.grid ? rowsAfter(this.grid, row, 1) : []).map((other) => ({ numbers: readings.numbersOf(other), below: other - row,
       second: this.grid?.lines[other]?.side === "second" }));
-    return { scale, here: readings.numbersOf(row), after, unedited: readings.uneditedOf(row), turns: readings.turnsOf(row) };
+    return { scale, here: readings.numbersOf(row), after, unedited: readings.uneditedOf(row), turns: readings.turnsOf(row), cells };
   }
 
   /** The turns between states that are shown, largest first. */

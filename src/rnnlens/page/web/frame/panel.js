@@ -3,12 +3,13 @@
 import { visible } from "../base/format.js";
 import { columnsAt, hasNetwork, isGap } from "../base/lines.js";
 import { html } from "../base/markup.js";
+import { isMatrix } from "../base/memories.js";
 import { drawBefore, besideKept, isCompared } from "../panel/before.js";
 import { drawDetail, drawGap, drawHint, drawSays } from "../panel/detail.js";
 import { pinKey, pinOf } from "../panel/pins.js";
 import { momentName, partName, subjectOf, whyNot } from "../panel/subject.js";
 import { Likeness } from "./likeness.js";
-import { MATRIX, MemoryView } from "./memory.js";
+import { MemoryView } from "./memory.js";
 import { WrittenBy } from "./writtenby.js";
 
 /** @typedef {import("../panel/subject.js").Act} Act */
@@ -121,7 +122,7 @@ export class Panel {
     this.sheet.setAttribute("aria-labelledby", `${this.gridView.uid}-tab-${tab}`);
     this.written?.show(grid, view, tab === "written" ? subject : null);
     this.likeness?.show(grid, view, tab === "alike" ? subject : null);
-    const asks = tab === "says" && subject?.column.letter === MATRIX && hasNetwork(grid);
+    const asks = tab === "says" && subject && isMatrix(subject.column) && hasNetwork(grid);
     this.memory?.show(grid, asks ? subject : null);
     if (!subject) return;
     const inside = tab === "written" && this.written ? [this.written.root] : tab === "alike" && this.likeness ? [this.likeness.root]

@@ -95,7 +95,7 @@ export function drawLabel(grid, name, p, y, look, weight = 400) {
 
 /**
  * The most probable labels of a state, one under the other.
- * @param {Coloured} grid @param {State} state @param {number} bars @param {BarLook} look
+ * @param {Coloured} grid @param {Pick<State, "top">} state @param {number} bars @param {BarLook} look
  * @returns {Shape[]}
  */
 export function drawBars(grid, state, bars, look) {

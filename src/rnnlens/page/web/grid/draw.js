@@ -10,6 +10,7 @@ import { changeOf, drawChanged } from "./changed.js";
 import { drawBars, INK, label, LABEL, NONE, round, SOFT } from "./bars.js";
 import { drawLanes, drawNextPair, drawNextWords, LANES, thenHeight } from "./lanes.js";
 import { AFTER, BEFORE, linksWidth, topOf } from "./layout.js";
+import { drawMemory, memoryWords } from "./memorycell.js";
 import { drawFollowed, drawSurprisal, drawTurns, followedFill } from "./over.js";
 import { drawSeries, drawStrip, numberWords } from "./scale.js";
 
@@ -27,6 +28,7 @@ const SHADE = [3, 7, 12]; // how far the shade reaches of a column that others s
 export function drawState(grid, state, slot, layout, more = {}, over = null, editing = []) {
   const compact = layout.density === "compact";
   if (state.unread) return drawHatched(slot, layout, more, state.top.length ? ["nothing", "read yet"] : []);
+  if (slot.told) return drawMemory(grid, slot, layout, more, over?.cells ?? null, [...(over?.turns ? drawTurns(grid, over.turns, slot, layout) : []), ...editing]);
   const colour = { fill: state.colour, "--group": grid.groups.get(state.group) ?? NONE, "--share": state.share };
   const mark = shape("rect", { class: "mark", width: layout.mark, height: layout.state,
     rx: compact ? 2 : 3, stroke: "#000", "stroke-opacity": 0.1,
@@ -94,7 +96,8 @@ export function drawRow(grid, row, layout, id, over = null) {
     if (!state) return []; // on its way
     const named = id(k);
     const changed = changeOf(grid, row, slot);
-    const told = over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
+    const words = slot.told ? memoryWords(grid, slot, over?.cells ?? null) : "";
+    const told = slot.told ? words && `; ${words}` : over?.scale && over.here && !state.unread ? `; followed ${followed(over.here[slot.index], over.scale.odds)}${wasFollowed(over, slot.index)}` : "";
     const said = named ? { id: named, role: "gridcell", "aria-colindex": k + 2, "aria-label":
       describe(grid, state, columnName(column, last), wordAfter(grid, column, row), layout.bars, numberWords(state, grid.scale), column.silent) + told + (changed.said && `; ${changed.said}`) } : {};
     const made = drawState(grid, state, slot, layout, said, lower, drawChanged(changed, layout)), then = drawNextPair(grid, row, slot, layout);
@@ -231,11 +234,11 @@ export function drawHeader(layout, more = () => ({}), source = layout.below > 0)
     if (!column.letter && !names) parts.push(label(x, y, shortName(column, width - 2, layout), { "font-size": layout.label }));
     if (layout.slanted) {
       const at = `rotate(-48 ${x + 6} ${layout.header - 6})`;
-      parts.push(label(x + 6, layout.header - 6, shortName(column, 74, layout),
+      parts.push(label(x + 6, layout.header - 6, slot.told || shortName(column, 74, layout),
         { ...named, transform: at }));
     } else if (names) {
-      parts.push(label(x, round(22 + (layout.naming === "names" ? 14 : 32) * scale), shortName(column, width - 9, layout),
-        named));
+      parts.push(label(x, round(22 + (layout.naming === "names" ? 14 : 32) * scale), slot.told ? fitted(slot.told, width - 9, layout.label, layout.measure) : shortName(column, width - 9, layout),
+        slot.told ? { ...named, "font-weight": 600 } : named));
     }
     const made = shape("g", more(k), ...parts);
     return [slot === layout.own ? inSight(layout, layout.header, 0, made, ...surprisal) : made];

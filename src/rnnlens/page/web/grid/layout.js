@@ -1,12 +1,13 @@
 // Where everything stands: sizes and positions of a grid's drawing, from the room there is.
 
 import { lastLayer, layerName, semanticName, visible } from "../base/format.js";
+import { cellsName, isMatrix } from "../base/memories.js";
 import { sourceColumns, sourceRows } from "../base/pairs.js";
 import { LABEL, PITCH, round } from "./bars.js";
 import { hasMany, ofLayer, shownColumns } from "../base/columns.js";
 import { LANES } from "./lanes.js";
 
-/** Of a pair, `source` says of which side it is. @typedef {{column: Column, index: number, x: number, width: number, source: boolean}} Slot */
+/** Of a pair, `source` says of which side it is; `told` what its cells show where that is not what a probe says. @typedef {{column: Column, index: number, x: number, width: number, source: boolean, told: string}} Slot */
 /**
  * Of a layer that can be opened, `open` says whether it is; layers of one column each do not stand `apart`, where there are many.
  * `below` is the first row of a target, which has a header of its own above it; 0: there is none. `own` is the prediction's column, where it stands last; `splits` are the rows after which texts part, with a line of their
@@ -114,9 +115,9 @@ function apart(grid, columns) {
 
 /**
  * Columns side by side, layers apart.
- * @param {Held} grid @param {Column[]} columns @param {number} width @param {number} gap @param {Map<number, boolean>} stands
+ * @param {Held} grid @param {Column[]} columns @param {number} width @param {number} gap @param {Map<number, boolean>} stands @param {string} told what cells of memories show
  */
-function placed(grid, columns, width, gap, stands) {
+function placed(grid, columns, width, gap, stands, told) {
   const last = lastLayer(grid.columns), many = hasMany(grid), ofSource = sourceColumns(grid);
   /** @type {Slot[]} */ const slots = [];
   /** @type {Layout["groups"]} */ const groups = [];
@@ -134,7 +135,7 @@ function placed(grid, columns, width, gap, stands) {
       const name = part || (layer >= last && grid.semantic !== "output" && grid.follows ? semanticName("output", true, grid.numbers) : layerName(layer, last));
       groups.push({ name, layer, x, width: 0, source, open: many && whole.length > 1 ? shown === whole.length : null, apart: begins });
     }
-    slots.push({ column, index: grid.columns.indexOf(column), x, width, source });
+    slots.push({ column, index: grid.columns.indexOf(column), x, width, source, told: isMatrix(column) ? told : "" });
     x += width;
     widest = Math.max(widest, x);
     groups[groups.length - 1].width += width;
@@ -183,7 +184,7 @@ export function layOut(grid, view, room, measure) {
   const pitch = round(PITCH * scale), tall = Math.round(view.bars * pitch);
   const state = compact ? compactRow(grid.words.length, room.height - header * heads) - 1 : tall;
   const type = round(LABEL * scale), beside = MARK * scale;
-  const set = placed(grid, columns, width, gap, apart(grid, columns));
+  const set = placed(grid, columns, width, gap, apart(grid, columns), cellsName(view));
   return {
     ...set, surprisal: surprisal ? { x: set.width + 4, width: surprisal - 12 } : null, width: set.width + surprisal,
     below: new Set(set.slots.map(({ source }) => source)).size > 1 ? sourceRows(grid) : 0,

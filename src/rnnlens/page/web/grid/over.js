@@ -12,9 +12,9 @@ import { AFTER, BEFORE } from "./layout.js";
  * What is known of a row: its followed numbers and its turns; null while they are on their way.
  * `after` are the numbers of the rows that its text goes on with, so many rows below: where two are compared, the next
  * row is of the other, and a row of both has one of each. `second`: that is of the second of two.
- * `unedited` are its numbers without the edits, where there are some.
+ * `unedited` are its numbers without the edits, where there are some; `cells` what those of memories show, where that is not what a probe says.
  * @typedef {{scale: Scale | null, here: number[] | null, after: {numbers: number[] | null, below: number,
- *   second: boolean}[], unedited?: number[] | null, turns: TurnRow | null}} Over
+ *   second: boolean}[], unedited?: number[] | null, turns: TurnRow | null, cells?: import("./memorycell.js").Cells | null}} Over
  */
 
 const { for: FOR, against: AGAINST } = COLOURS; // of no group, and told apart by everybody

@@ -8,7 +8,7 @@ import { columnNames } from "../base/columns.js";
 export function plainView() {
   return {
     run: null, text: null, beside: null, semantic: null, palette: null, density: "bars", kinds: null,
-    naming: "both", bars: 3, head: 0, pins: [], focus: null, follow: null, turns: false, edits: [], page: "grid", find: null, map: null, seed: null,
+    naming: "both", bars: 3, head: 0, pins: [], focus: null, follow: null, turns: false, memories: null, asked: null, edits: [], page: "grid", find: null, map: null, seed: null,
     tab: "says", reading: "without", stand_in: null, contrast: null, alike: "cosine", folded: false,
     view: "full",
   };
@@ -64,7 +64,7 @@ function pinned(pin, view) {
 export function encode(view, usual = {}) {
   /** @type {string[]} */ const parts = [];
   const plain = { ...plainView(), ...usual };
-  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page" | "map" | "tab" | "reading" | "stand_in" | "alike" | "view"} key */
+  /** @param {"run" | "beside" | "semantic" | "palette" | "density" | "naming" | "page" | "map" | "tab" | "reading" | "stand_in" | "alike" | "view" | "memories" | "asked"} key */
   const add = (key) => {
     const value = view[key];
     if (value !== null && value !== plain[key]) parts.push(`${key}=${quoted(value)}`);
@@ -90,6 +90,8 @@ export function encode(view, usual = {}) {
   if (view.follow) parts.push(`follow=${view.follow.labels.map(item).join(",")}`);
   if (view.follow?.against.length) parts.push(`against=${view.follow.against.map(item).join(",")}`);
   if (view.turns) parts.push("turns=1");
+  if (view.asked === null) add("memories");
+  add("asked");
   add("tab");
   add("reading");
   add("stand_in");
@@ -157,7 +159,7 @@ export function decode(hash) {
 function take(view, key, raw) {
   const value = unquoted(raw);
   switch (key) {
-    case "run": case "beside": case "semantic": case "palette": case "map":
+    case "run": case "beside": case "semantic": case "palette": case "map": case "asked":
       if (value === "") return false;
       view[key] = value;
       return true;
@@ -214,6 +216,10 @@ function take(view, key, raw) {
     case "stand_in":
       if (value !== "tag" && value !== "model" && value !== "unknown" && value !== "left_out") return false;
       view.stand_in = value;
+      return true;
+    case "memories":
+      if (value !== "norm" && value !== "rank" && value !== "half_life") return false;
+      view.memories = value;
       return true;
     case "alike":
       if (value !== "cosine" && value !== "divergence") return false;

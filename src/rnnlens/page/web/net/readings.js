@@ -1,13 +1,16 @@
-// Followed labels and turns, asked for row by row: those in view first, and never while somebody types.
+// Followed labels, turns and memories, asked for row by row: those in view first, and never while somebody types.
 
 import { besideOf } from "../base/lines.js";
+import { toldColumns } from "../base/memories.js";
 import { Refusal } from "../base/refusal.js";
 
 /**
  * Whoever answers: a server or a kernel.
- * @typedef {<P extends "api/continue" | "api/follow" | "api/labels" | "api/memory" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
+ * @typedef {<P extends "api/continue" | "api/follow" | "api/labels" | "api/memories" | "api/memory" | "api/turns" | "api/written">(path: P, body: Posts[P]["asked"], signal: AbortSignal) =>
  *   Promise<Posts[P]["answer"]>} Reader
  */
+
+/** @typedef {import("../base/schema.d.ts").MemoryTold} MemoryTold */
 
 const LULL = 250; // ms after the last change before anything is asked for
 const BLOCK = 24; // rows in one answer
@@ -32,11 +35,15 @@ export class Readings {
     /** @type {WeakMap<(State | null)[], number[]>} */ this.numbers = new WeakMap();
     /** @type {WeakMap<(State | null)[], number[]>} */ this.unedited = new WeakMap(); // the numbers without the edits
     /** @type {WeakMap<(State | null)[], TurnRow>} */ this.turned = new WeakMap();
+    /** @type {WeakMap<(State | null)[], Map<string, MemoryTold>>} */ this.told = new WeakMap(); // memories by their columns
+    /** @type {{columns: string[], word: string | null}} */ this.memories = { columns: [], word: null };
+    this.toldOf = "";
     /** @type {[number, number]} */ this.range = [0, 0];
     this.version = 0;
     this.timer = 0;
     this.failed = false;
     this.refused = false; // whether what is to be followed cannot be
+    this.untold = false; // and whether memories cannot be asked
     /** @type {AbortController | null} */ this.flight = null;
   }
 
@@ -49,7 +56,13 @@ export class Readings {
       this.version++;
     }
     if (this.turns !== view.turns) this.version++;
-    const changed = question !== this.question || this.turns !== view.turns || this.grid?.text !== grid.text
+    const memories = { columns: toldColumns(grid, view), word: view.asked }, told = JSON.stringify([grid.run, besideOf(grid), memories]), others = told !== this.toldOf;
+    if (others) {
+      this.told = new WeakMap();
+      this.memories = memories;
+    }
+    this.toldOf = told;
+    const changed = others || question !== this.question || this.turns !== view.turns || this.grid?.text !== grid.text
       || this.grid?.semantic !== grid.semantic;
     this.question = question;
     this.follow = view.follow;
@@ -58,8 +71,8 @@ export class Readings {
     this.range = range;
     if (changed) {
       this.flight?.abort();
-      if (this.failed) this.onProblem(null);
-      this.failed = this.refused = false;
+      if (this.failed || this.untold) this.onProblem(null);
+      this.failed = this.refused = this.untold = false;
     }
     this.later(changed ? this.lull : 0);
   }
@@ -87,6 +100,12 @@ export class Readings {
     return (states && this.turns && this.turned.get(states)) || null;
   }
 
+  /** What a memory of a row is, while cells show that. @param {number} row @param {string} column @returns {MemoryTold | null} */
+  memoryOf(row, column) {
+    const states = this.grid?.rows[row];
+    return (states && this.told.get(states)?.get(column)) ?? null;
+  }
+
   /** @param {number} pause */
   later(pause) {
     clearTimeout(this.timer);
@@ -95,7 +114,7 @@ export class Readings {
 
   /**
    * The rows to ask for next: those in view, then the others.
-   * @returns {{path: "api/follow" | "api/turns", edits: string[], first: number, limit: number} | null}
+   * @returns {{path: "api/follow" | "api/memories" | "api/turns", edits: string[], first: number, limit: number} | null}
    */
   next() {
     const { grid } = this;
@@ -107,6 +126,7 @@ export class Readings {
     const open = [
       this.follow && !this.refused && { path: /** @type {const} */ ("api/follow"), known: this.numbers, edits: grid.edits },
       this.follow && !this.refused && this.hasUnedited() && { path: /** @type {const} */ ("api/follow"), known: this.unedited, edits: [] },
+      this.memories.columns.length && !this.untold && { path: /** @type {const} */ ("api/memories"), known: this.told, edits: grid.edits },
       this.turns && { path: /** @type {const} */ ("api/turns"), known: this.turned, edits: grid.edits },
     ];
     for (const wish of open) {
@@ -121,7 +141,7 @@ export class Readings {
   }
 
   async fly() {
-    const wish = this.next(), { grid, follow } = this;
+    const wish = this.next(), { grid, follow, memories } = this;
     if (!wish || !grid) return;
     const flight = new AbortController();
     this.flight = flight;
@@ -134,6 +154,9 @@ export class Readings {
         const found = await this.read(path, { ...asked, labels: follow?.labels ?? [], against: follow?.against ?? [] },
           flight.signal);
         if (question === this.question) found.rows.forEach((numbers, k) => known.set(rows[k], numbers.map((one) => one ?? NaN))); // of no state: it is not shown
+      } else if (path === "api/memories") {
+        const found = await this.read(path, { ...asked, ...memories }, flight.signal);
+        if (memories === this.memories) found.rows.forEach((told, k) => this.told.set(rows[k], new Map(told.flatMap((one, c) => (one ? [[found.columns[c], one]] : [])))));
       } else {
         const found = await this.read(path, asked, flight.signal);
         found.rows.forEach((turns, k) => this.turned.set(rows[k], turns));
@@ -148,6 +171,9 @@ export class Readings {
         this.version++;
         this.onRefused(error.message);
         this.onChange();
+      } else if (!flight.signal.aborted && path === "api/memories" && error instanceof Refusal && error.status < 500) {
+        this.untold = true;
+        this.onProblem(error);
       } else if (!flight.signal.aborted) {
         this.failed = true; // until what is asked for changes
         this.onProblem(error);

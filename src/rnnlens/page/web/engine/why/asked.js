@@ -21,7 +21,37 @@ const EQUAL = 1e-12; // the cosine of columns that are orthogonal for all that r
  * @param {Subject} subject @param {Posts["api/memory"]["asked"]} question @param {Pause} pause @returns {Promise<MemoryTold>}
  */
 export async function memoryTold(subject, question, pause) {
-  const { column, row, word = null } = question, reading = Lines.ofOne(subject, question), { kind: id, back } = reading.place(column, row);
+  const { column, row, word = null } = question;
+  return toldOf(Lines.ofOne(subject, question), column, row, word, pause);
+}
+
+/**
+ * The same in rows or lines, of memories that are matrices where none is named. What was before the first word is asked nothing.
+ * @param {Subject} subject @param {Posts["api/memories"]["asked"]} question @param {Pause} pause @returns {Promise<Posts["api/memories"]["answer"]>}
+ */
+export async function memoriesTold(subject, question, pause) {
+  const lines = Lines.of(subject, question), { first = 0, limit = COUNTS.rows_unasked, word = null } = question;
+  const columns = question.columns ?? lines.columns.filter(({ kind }) => {
+    const found = place(subject, kind);
+    return found && matrix(found);
+  }).map(({ id }) => id);
+  const rows = await lines.byLine(first, first + (limit ?? Infinity), async (reading, from, to) => {
+    /** @type {(MemoryTold | null)[][]} */ const found = [];
+    for (let row = from; row < to; row++) {
+      found.push([]);
+      for (const column of columns) found[row - from].push(await toldOf(reading, column, row, reading.place(column, row).back > row ? null : word, pause));
+    }
+    return found;
+  }, columns.map(() => null));
+  return { columns, from: first, rows };
+}
+
+/**
+ * @param {Reading} reading @param {string} column @param {number} row @param {string | null} word @param {Pause} pause
+ * @returns {Promise<MemoryTold>}
+ */
+async function toldOf(reading, column, row, word, pause) {
+  const { subject } = reading, { kind: id, back } = reading.place(column, row);
   const kind = subject.kinds.find((one) => one.id === id), found = place(subject, id);
   if (!kind?.memory || !found) {
     const known = subject.kinds.filter(({ memory }) => memory).map((one) => one.id).join(", ");

@@ -21,6 +21,7 @@ _IMPORT = re.compile(
     r'import\s*\{([\w$\s,]*)\}\s*from\s*"((?:\./|(?:\.\./)+)(?:[\w-]+/)*[\w-]+\.js)"\s*;'
 )
 _EXPORT = re.compile(r"export\s+((?:async\s+function|function|const|class)\s+([A-Za-z_$][\w$]*))")
+_BUNDLED = re.compile(r'bundled\$\["([^"]+)"\]')
 _KEYWORD = re.compile(r"(?<![\w$.])(?:import|export)(?![\w$])")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _FORMS = (
@@ -32,6 +33,7 @@ _FORMS = (
 _ASIDE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", flags=re.DOTALL
 )
+_COMMENT = re.compile(r"/\*.*?\*/", flags=re.DOTALL)  # of style sheets, whose texts have none
 _TEMPLATE = re.compile(r"(?:\\.|\$(?!\{)|[^\\`$])*(`|\$\{)", flags=re.DOTALL)
 _PATTERN = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/")
 _TIGHT = frozenset(",;:{}()[]=?<>|&!*%")  # that need no blank beside them
@@ -82,8 +84,9 @@ def standalone(embedded: dict[str, Any] | None) -> str:
 
 
 def inline(name: str) -> str:
-    """A style sheet of the page, to be written into HTML."""
-    return check_inline(name, (WEB / name).read_text(encoding="utf-8"))
+    """A style sheet of the page without comments and indents, to be written into HTML."""
+    text = _COMMENT.sub("", (WEB / name).read_text(encoding="utf-8"))
+    return check_inline(name, "\n".join(line.strip() for line in text.splitlines() if line.strip()))
 
 
 def check_inline(name: str, text: str) -> str:
@@ -134,8 +137,16 @@ def bundle(entry: str, web: Traversable = WEB, without: frozenset[str] = frozens
 
 @cache
 def small_script(entry: str, without: frozenset[str] = frozenset()) -> str:
-    """A script for HTML that does what the module `entry` does, without comments and indents."""
-    return check_inline(entry, compact(bundle(entry, without=without)))
+    """A script for HTML that does what the module `entry` does, without comments and indents, and
+    with numbers for the names of modules.
+    """
+    numbers: dict[str, int] = {}
+
+    def numbered(module: re.Match[str]) -> str:
+        return f"bundled$[{numbers.setdefault(module[1], len(numbers))}]"
+
+    script = compact(bundle(entry, without=without))
+    return check_inline(entry, _BUNDLED.sub(numbered, script))
 
 
 def compact(script: str) -> str:

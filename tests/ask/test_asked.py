@@ -1,5 +1,7 @@
 """What a memory is without a probe, and what it would answer if a word came next."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -181,7 +183,9 @@ def behind_one(state, word: str) -> np.ndarray:
     text = " ".join([*reading.words[: state.step + 1], word])
     edits = [edit for edit in reading.made_edits if edit.step <= state.step]
     question = opened_again(reading, text, edits)[f"q{state.column[1:]}"][-1].vector()
-    return np.einsum("hk,hkv->hv", question.reshape(2, 3), state.vector().reshape(2, 3, -1)).ravel()
+    memory = state.vector().reshape(2, 3, -1)
+    found: np.ndarray = np.einsum("hk,hkv->hv", question.reshape(2, 3), memory).ravel()
+    return found
 
 
 def opened_again(reading, text: str, edits):
@@ -190,7 +194,8 @@ def opened_again(reading, text: str, edits):
 
 
 def test_rows_of_memories_are_answered_at_once_and_name_what_there_is(lens):
-    subjects, question = Subjects.of(lens.subject), {"text": TEXT, "columns": ("S1",)}
+    subjects = Subjects.of(lens.subject)
+    question: dict[str, Any] = {"text": TEXT, "columns": ("S1",)}
     told = answer(subjects, MemoriesQuestion(**question, word="b"))
     assert answer(subjects, MemoriesQuestion(text=TEXT))["columns"] == ["S1@-1", "S1"]
     assert [len(row) for row in told["rows"]] == [1] * 7

@@ -1,4 +1,4 @@
-"""Cells of memories that are matrices: a number or what is answered to a word, by choice and link."""
+"""Cells of memories that are matrices: a number, or an answer to a word, by choice and link."""
 
 import re
 

@@ -105,6 +105,7 @@ ASKED: dict[str, list[dict[str, Any]]] = {
     "divergence": [{"text": TEXT, "pairs": [{"a": PIN, "b": {**PIN, "column": "x"}}]}],
     "written": [STATE, {**STATE, "text": "the {dog|dogs} see"}],
     "memory": [{**STATE, "column": "c2"}],
+    "memories": [{"text": TEXT}],
     "continue": [{"text": TEXT, "edits": ["c2@2=0"], "words": 3}],
     "figure": [{"text": TEXT, "rows": "2-3"}],
     "corpus": [{}],

@@ -23,7 +23,7 @@ from rnnlens.model.text import Example
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.subject import Training
 from rnnlens.run import run_files
-from rnnlens.run.folder import Keeper, Run, epochs_to_keep, kept_runs
+from rnnlens.run.folder import Keeper, Run, epochs_to_keep, kept_runs, run_at
 from rnnlens.run.record import FORMAT, TRAINED, TRAINING
 
 RECORD: dict[str, Any] = {
@@ -398,3 +398,13 @@ def test_whoever_writes_next_puts_away_what_a_kill_has_left_in_checkpoints(run):
             assert sorted(path.name for path in run.path.rglob(".*")) == [files_module.LOCK] * 2
         assert list(run.path.rglob(".*")) == [held / files_module.LOCK]
     assert list(run.path.rglob(".*")) == []
+
+
+def test_a_folder_that_is_no_run_does_not_hide_a_bundled_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recall").mkdir()
+    (tmp_path / "recall/train.txt").write_text("b 3 ? b 3\n")
+    assert run_at("recall").exists()
+    (tmp_path / "recall/model.json").write_text("{}")  # what is left of a run of that name
+    assert run_at("recall").path == Path("recall")
+    assert run_at("elsewhere").path == Path("elsewhere")

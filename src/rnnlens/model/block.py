@@ -27,7 +27,7 @@ from rnnlens.model.transition import Matrix, Transition
 
 Shape = tuple[int, ...]
 Curve = Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor]  # x and how it is scaled -> scaled x
-SUM = "t"  # the letter of the residual stream after a layer
+SUM = "t"  # the letter of what a layer's input and its memory add up to
 TAPS = 4  # timesteps that a short convolution sees
 _EPS = 1e-6  # added to a mean square
 
@@ -88,7 +88,8 @@ def residual(x: Tensor, mixed: Tensor, w: Weights) -> Tensor:
 
 def output_of_sum(t: Tensor) -> Tensor:
     """A layer's output: that sum, with a mean square of 1. So it stays within bounds for the layer
-    above and for the readout, as papers have it by a norm before either.
+    above and for the readout. Papers norm what either reads, and hand the sum itself on to the
+    layer above; here that is handed the normed one.
     """
     return t * root_mean_square(t)
 
@@ -113,7 +114,7 @@ def kinds_of(
     family: tuple[Kind, ...], *own: Kind, output: str, sources: str = ""
 ) -> tuple[Kind, ...]:
     """The kinds of a block: its own, which take the place of those of its family, the others of the
-    family, the residual stream `t`, which is `output`, of the read and other `sources`, and the
+    family, the residual sum `t`, which is `output`, of the read and other `sources`, and the
     output `h`.
     """
     read, letters = output_of(family), {kind.id for kind in own}
@@ -123,9 +124,9 @@ def kinds_of(
 
 
 def around(output: str, sources: tuple[Edge, ...]) -> tuple[Kind, Kind]:
-    """The residual stream after a layer, which is `output`, and what the layer gives of it."""
+    """The residual sum of a layer, which is `output`, and what the layer gives of it."""
     return (
-        Kind(SUM, "residual stream", SUM, f"{SUM} = {output}", sources),
+        Kind(SUM, "residual sum", SUM, f"{SUM} = {output}", sources),
         Kind("h", "output state", "h", f"h = norm({SUM})", (Edge(SUM),), output=True),
     )
 
@@ -213,7 +214,7 @@ class Block(Cell):
         return (TAPS - 1) * len(w["conv"])
 
     def sum(self, x: Tensor, now: States, w: Weights, scale: Tensor) -> Tensor:
-        """The residual stream, of the layer's input and what was read."""
+        """The residual sum, of the layer's input and what was read."""
         mixed = now[self.inner.output.id] * scale
         beside = self.beside(now, w)
         return residual(x, mixed if beside is None else mixed + beside, w)

@@ -461,8 +461,14 @@ class Run:
 
 
 def run_at(name: str) -> Run:
-    """The run in a folder, or a bundled one such as `english-news`, if no folder has its name."""
-    return Run(SHIPPED / name if name in bundled() and not Path(name).exists() else Path(name))
+    """The run in a folder, or a bundled one such as `english-news`, if no run has its name. What is
+    left of a run that was damaged is still that run.
+    """
+    place = Path(name)
+    is_other = not place.exists() or (
+        place.is_dir() and not any((place / part).exists() for part in ("run.json", "model.json"))
+    )
+    return Run(SHIPPED / name if name in bundled() and is_other else place)
 
 
 def bundled() -> list[str]:

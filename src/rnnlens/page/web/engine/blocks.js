@@ -188,19 +188,19 @@ export class Block {
     return times(Float64Array.from(norm_r, (weight, k) => weight * (gate?.[k] ?? 1)), factors);
   }
 
-  /** What the residual stream is multiplied with in the output. @param {StateOf} now */
+  /** What the residual sum is multiplied with in the output. @param {StateOf} now */
   factor(now) {
     const t = now("t");
     return rootMeanSquare(t, 0, t.length);
   }
 
-  /** What the residual stream counts for where the output does, with its factor held. @param {Numbers} through @param {StateOf} now */
+  /** What the residual sum counts for where the output does, with its factor held. @param {Numbers} through @param {StateOf} now */
   sumBack(through, now) {
     const factor = this.factor(now);
     return Float64Array.from(through, (x) => x * factor);
   }
 
-  /** What of the read counts for so much where the residual stream does, once it is scaled and before. @param {Numbers} through @param {StateOf} now */
+  /** What of the read counts for so much where the residual sum does, once it is scaled and before. @param {Numbers} through @param {StateOf} now */
   mixedBack(through, now) {
     const mixed = this.transposed("w_h", through), scale = this.cell.scale(this, now);
     return { mixed, read: scale ? mixed.map((x, k) => x * scale[k]) : mixed };

@@ -50,10 +50,11 @@ def test_it_is_whole_and_predicts():
     assert lens("she", "input")["h2"][0].top(1)[0][0] == "she"
 
 
-def test_a_folder_of_that_name_comes_first(tmp_path, monkeypatch):
+def test_a_run_of_that_name_comes_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run_at(BUNDLED).path == FOLDER
     (tmp_path / BUNDLED).mkdir()
+    (tmp_path / BUNDLED / "run.json").write_text("{}")
     assert run_at(BUNDLED).path == Path(BUNDLED)
 
 

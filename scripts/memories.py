@@ -10,12 +10,13 @@ as long, recall among twice as many pairs.
 
 Whatever is finished is kept in FOLDER, and the same command goes on with the rest: also in the
 middle of a training, where `--minutes` or a signal ended it. FOLDER/memories.json has all numbers,
-FOLDER/memories.md their means over seeds. It imports no more than torch, numpy, safetensors and
-three packages of pure Python: annotated_types, typing_extensions and tqdm.
+FOLDER/memories.md their means over seeds. It imports no more than torch, numpy, safetensors,
+pydantic and tqdm.
 """
 
 import argparse
 import json
+import os
 import random
 import signal
 import subprocess
@@ -195,6 +196,8 @@ def train(
 ) -> tuple[Network, EncodedCorpus] | None:
     """Train an item's network from where it was left; None: it was stopped before its end."""
     source, options = bench.options(item)
+    # Read anew: what an earlier command has kept is checked by a package that may be missing.
+    os.environ["XDG_CACHE_HOME"] = os.devnull
     corpus = encode(
         Corpus.read(source, options.corpus, lowercase=options.corpus.lowercase), options.corpus
     )
@@ -356,6 +359,7 @@ def conduct(bench: Bench, argv: Sequence[str]) -> bool:
     left = [item for item in bench.items() if not bench.measured(item).exists()]
     at_work: dict[Item, subprocess.Popen[bytes]] = {}
     failed: list[Item] = []
+    again: set[Item] = set()  # what failed once: others beside it may have taken the memory
     while (left or at_work) and time.monotonic() < end:
         while left and len(at_work) < bench.args.jobs:
             item = left.pop(0)
@@ -363,7 +367,11 @@ def conduct(bench: Bench, argv: Sequence[str]) -> bool:
         time.sleep(0.2)
         for item, process in [one for one in at_work.items() if one[1].poll() is not None]:
             del at_work[item]
-            failed += [item] if process.returncode else []
+            if process.returncode and item not in again:
+                again.add(item)
+                left.append(item)
+            elif process.returncode:
+                failed.append(item)
             print(f"{item.name}: {'failed' if process.returncode else 'measured'}", flush=True)
     for process in at_work.values():
         process.terminate()

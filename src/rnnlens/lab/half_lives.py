@@ -107,32 +107,34 @@ def half_lives(
     kinds = [kind.id for kind in model.kinds if kind.id not in large]
     memories_of = {kind: kind.memory for kind in model.kinds if kind.memory}
     logs = {kind: _Mean() for kind in memories_of}
-    halves: list[dict[tuple[str, int], _Told]] = [{}, {}]  # to learn from, and to measure on
+    # To learn from, and to measure on: by kind, all distances at once, and from the last word back.
+    halves: list[dict[tuple[str, int], _Told]] = [{}, {}]
     used = [ids for ids in texts if ids]
     decays = [memory.decay for memory in memories_of.values()]
     needed = dict.fromkeys([*kinds, *decays, EMBEDDING.id])
     for at in range(0, len(used), _TEXTS):
         some = used[at : at + _TEXTS]
         states = _read(reader, some, list(needed))
-        places = torch.cat([torch.arange(len(ids)) for ids in some])
+        where = states[EMBEDDING.id].device
+        places = torch.cat([torch.arange(len(ids)) for ids in some]).to(where)
         for memory, mean in logs.items():
             decay = model.decay(memory, states.__getitem__)
             if decay is not None:  # at a first word there is nothing yet that could be kept
                 mean.add(decay.expand(len(places), -1)[places > 0].clamp_min(1e-12).log())
-        lengths = torch.tensor([len(ids) for ids in some])
+        lengths = torch.tensor([len(ids) for ids in some], device=where)
         ends = lengths.cumsum(0) - 1
-        number = torch.arange(at, at + len(some))
+        number = torch.arange(at, at + len(some), device=where)
         owner = number.repeat_interleave(lengths)
         for half, sums in enumerate(halves):  # text by text
             # The same words for every distance: a memory has more in it the more it has read.
             rows = ((places >= horizon) & (owner % 2 == half)).nonzero()[:, 0]
             last = ends[number % 2 == half]
+            back = torch.arange(horizon + 1, device=where)[:, None]
+            before = states[EMBEDDING.id][rows - back]  # (D, N, I)
+            first = states[EMBEDDING.id][last - places[last]][None]
             for kind in kinds:
-                for back in range(horizon + 1):
-                    told = sums.setdefault((kind, back), _Told())
-                    told.add(states[kind][rows], states[EMBEDDING.id][rows - back])
-                told = sums.setdefault((kind, FIRST), _Told())
-                told.add(states[kind][last], states[EMBEDDING.id][last - places[last]])
+                sums.setdefault((kind, 0), _Told()).add(states[kind][rows], before)
+                sums.setdefault((kind, FIRST), _Told()).add(states[kind][last], first)
         advance(len(places))
     memories = [_units(kind.id, mean.value()) for kind, mean in logs.items() if mean.count]
     return HalfLives(
@@ -147,28 +149,27 @@ def _read(
 ) -> dict[str, Tensor]:
     """The states of kinds after every word of some texts, one after the other, (N, H)."""
     traces = [reader.model.trace(reader.batch(ids)) for ids in texts]
-    return {
-        kind: torch.cat([trace.states[kind][:, 0] for trace in traces]).double().cpu()
-        for kind in kinds
-    }
+    joined = {kind: torch.cat([trace.states[kind][:, 0] for trace in traces]) for kind in kinds}
+    # Double precision: CUDA has it, not every other device.
+    return {kind: (v if v.is_cuda else v.cpu()).double() for kind, v in joined.items()}
 
 
 def _units(kind: str, mean: Tensor) -> UnitLives:
     """From the mean logarithm of what stays, (H,)."""
-    lives = np.log(2) / np.maximum(-mean.numpy(), 1e-9)
+    lives = np.log(2) / np.maximum(-mean.cpu().numpy(), 1e-9)
     low, median, high = np.quantile(lives, (0.1, 0.5, 0.9))
     return UnitLives(kind, float(median), float(low), float(high), tuple(map(float, lives)))
 
 
 def _kind(kind: str, halves: Sequence[dict[tuple[str, int], "_Told"]], horizon: int) -> KindLife:
-    def correlation(back: int) -> float | None:
+    def correlations(back: int, count: int) -> list[float | None]:
         learnt, asked = (half[kind, back] for half in halves)
         enough = min(learnt.count, asked.count) >= LEAST_ROWS
-        return learnt.correlation(asked) if enough else None
+        return [*learnt.correlations(asked)] if enough else [None] * count
 
-    told = tuple(correlation(back) for back in range(horizon + 1))
+    told = tuple(correlations(0, horizon + 1))
     there = np.array([one or 0.0 for one in told])
-    return KindLife(kind, _life(there), told, correlation(FIRST))
+    return KindLife(kind, _life(there), told, correlations(FIRST, 1)[0])
 
 
 def _life(told: Floats) -> float | None:
@@ -203,33 +204,40 @@ class _Mean:
 
 
 class _Told:
-    """How well states tell embeddings, from sums of their products, as they come."""
+    """How well states tell embeddings of several words each, from sums of their products, as they
+    come.
+    """
 
     def __init__(self) -> None:
         self.count = 0
-        self.sums: list[Tensor] = []  # states, embeddings, and their products
+        self.sums: list[Tensor] = []  # of states, embeddings, and their products
 
     def add(self, states: Tensor, words: Tensor) -> None:
-        """Take in states (N, H) and the embeddings (N, I) that they are to tell."""
-        new = [states.sum(0), words.sum(0), states.T @ states, states.T @ words, words.T @ words]
+        """Take in states (N, H) and the embeddings (D, N, I) that they are to tell."""
+        new = [states.sum(0), words.sum(1), states.T @ states, states.T @ words,
+               words.square().sum((1, 2))]  # fmt: skip
         self.sums = [a + b for a, b in zip(self.sums, new, strict=True)] if self.sums else new
         self.count += len(states)
 
     def _moments(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Covariances of states, of states with embeddings, and of embeddings."""
+        """Covariances of states (H, H), of these with embeddings (H, D, I), and how much the
+        embeddings vary (D,).
+        """
         x, e, xx, xe, ee = (one / self.count for one in self.sums)
-        return xx - torch.outer(x, x), xe - torch.outer(x, e), ee - torch.outer(e, e)
+        cross = xe.movedim(0, 1) - x[:, None, None] * e
+        return xx - torch.outer(x, x), cross, ee - e.square().sum(-1)
 
-    def correlation(self, asked: "_Told") -> float:
+    def correlations(self, asked: "_Told") -> list[float]:
         """Of what is told of the other's embeddings by a linear map learned here, with what they
         are, over all of their numbers together; nothing is 0.
         """
         own, cross, _ = self._moments()
         ridge = _RIDGE * own.diagonal().mean().clamp_min(1e-12)
-        weights = torch.linalg.solve(own + ridge * torch.eye(len(own), dtype=own.dtype), cross)
+        kept = own + ridge * torch.eye(len(own)).to(own)
+        weights = torch.linalg.solve(kept, cross.flatten(1))  # (H, D * I)
         there, other, spread = asked._moments()  # noqa: SLF001 - its own class
-        if float(spread.trace()) < _STILL * float(asked.sums[4].trace()) / asked.count:
-            return 0.0  # it is always the same word, of which nothing has to be told
-        agreed = (weights * other).sum()
-        told = (weights * (there @ weights)).sum()
-        return float((agreed / (told * spread.trace()).sqrt().clamp_min(1e-30)).clamp(-1, 1))
+        told = (weights * (there @ weights)).unflatten(1, cross.shape[1:]).sum((0, 2))
+        agreed = (weights.unflatten(1, cross.shape[1:]) * other).sum((0, 2))
+        found = (agreed / (told * spread).sqrt().clamp_min(1e-30)).clamp(-1, 1)
+        # Where it is always the same word, nothing has to be told.
+        return torch.where(spread < _STILL * asked.sums[4] / asked.count, 0.0, found).tolist()

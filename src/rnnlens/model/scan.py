@@ -1,9 +1,9 @@
-"""The states of a linear memory at every timestep at once: S = T(S₋₁) + W, for training.
+"""The states of a linear memory at every timestep of a sequence at once, for training:
+S = T(S₋₁) + W, whose decays and writes are all known beforehand.
 
-Two steps of such a memory are one step of the same sort: so of pairs of neighbours, then of pairs
-of pairs, every state is known after as many rounds as a sequence can be halved. Nothing is divided
-by a decay, so that numbers stay as good as those of one step after the other. Gradients go the same
-way back.
+On CUDA one kernel takes every number through time, elsewhere a loop does, in place; neither keeps
+more for its gradients than the states, which go the same way back. Nothing is divided by a decay,
+so that numbers are those of one step after the other.
 """
 
 from typing import Any
@@ -17,54 +17,108 @@ from rnnlens.model.linear import LinearCell
 from rnnlens.model.transition import Transition
 
 _CHUNK = 64  # timesteps at once; of longer sequences states are computed again to learn
+_REGISTERS = 1 << 13  # numbers of a head, the sides as powers of 2, that one program can hold
 
 
-def scanned(change: Tensor, write: Tensor, start: Tensor, whole: bool = False) -> Tensor:
-    """Every state (T, ...) of a memory that begins with `start` (...).
-
-    `change` (T, ...) is what stays of each number; where it is `whole`, a matrix (T, ..., K, K)
-    that the memory (..., K, V) is multiplied with.
+def scanned(change: Transition, write: Tensor, start: Tensor) -> Tensor:
+    """Every state (T, ...) of a memory that begins with `start` (...), of what stays and what is
+    written at each timestep.
     """
-    states: Tensor = _Scan.apply(change, write, start, whole)  # type: ignore[no-untyped-call]
-    return states
+    write = write.expand(len(write), *start.shape)
+    if change.put is None or change.ask is None:
+        states: Tensor = _Decaying.apply(change.decay, write, start)  # type: ignore[no-untyped-call]
+        return states
+    decay = change.decay[..., 0].expand_as(change.put)
+    given = [one.expand(write.shape[:-1]) for one in (decay, change.put, change.ask)]
+    erased: Tensor = _Erasing.apply(*given, write, start)  # type: ignore[no-untyped-call]
+    return erased
 
 
-class _Scan(torch.autograd.Function):
-    """What `scanned` computes, which keeps no more for its gradients than the states."""
+class _Decaying(torch.autograd.Function):
+    """Numbers of which `change` (T, ...) stays, 1 long where that is the same along an axis."""
 
     @staticmethod
-    def forward(ctx: Any, change: Tensor, write: Tensor, start: Tensor, whole: bool) -> Tensor:
-        first = write[:1] + _through(change[:1], start[None], whole)
-        states = _prefixes(change, torch.cat([first, write[1:]]), whole)
+    def forward(ctx: Any, change: Tensor, write: Tensor, start: Tensor) -> Tensor:
+        ctx.shape = change.shape
+        if write.is_cuda:
+            change, write, start = _contiguous(change.expand_as(write), write, start)
+            states: Tensor = _triton().decaying(change, write, start)
+        else:
+            states, before = write.new_empty(write.shape), start
+            for t in range(len(write)):
+                before = torch.addcmul(write[t], change[t], before, out=states[t])
         ctx.save_for_backward(change, states, start)
-        ctx.whole = whole
         return states
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         change, states, start = ctx.saved_tensors
-        turned = change.mT if ctx.whole else change
-        later = torch.cat([torch.zeros_like(turned[:1]), turned[1:].flip(0)])
-        write = _prefixes(later, slopes[0].flip(0), ctx.whole).flip(0)
+        if states.is_cuda:
+            of_change, *others = _triton().decaying_back(
+                change, states, start, slopes[0].contiguous()
+            )
+            return of_change.sum_to_size(ctx.shape), *others
+        of_write = slopes[0].clone(memory_format=torch.contiguous_format)
+        for t in range(len(states) - 1, 0, -1):
+            of_write[t - 1].addcmul_(change[t], of_write[t])
+        of_change = of_write * torch.cat([start[None], states[:-1]])
+        return of_change.sum_to_size(ctx.shape), of_write, change[0] * of_write[0]
+
+
+class _Erasing(torch.autograd.Function):
+    """Memories (T, ..., K, V) whose keys decay, are asked and put to, each (T, ..., K)."""
+
+    @staticmethod
+    def forward(ctx: Any, *given: Tensor) -> Tensor:
+        decay, put, ask, write, start = _contiguous(*given)
+        ctx.fits = _fits(start)
+        if ctx.fits:
+            states: Tensor = _triton().erasing(decay, put, ask, write, start)
+        else:
+            states, before = write.new_empty(write.shape), start
+            for t in range(len(write)):
+                before = torch.add(write[t], _through(t, before, decay, put, ask), out=states[t])
+        ctx.save_for_backward(decay, put, ask, states, start)
+        return states
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, ...]:
+        decay, put, ask, states, start = ctx.saved_tensors
+        if ctx.fits:
+            made: tuple[Tensor, ...] = _triton().erasing_back(
+                decay, put, ask, states, start, slopes[0].contiguous()
+            )
+            return made
+        slope = slopes[0].clone(memory_format=torch.contiguous_format)
+        for t in range(len(states) - 1, 0, -1):
+            slope[t - 1] += _through(t, slope[t], decay, ask, put)
         before = torch.cat([start[None], states[:-1]])
-        of_change = write @ before.mT if ctx.whole else (write * before).sum_to_size(change.shape)
-        return of_change, write, _through(turned[:1], write[:1], ctx.whole)[0], None
+        asked, through = ask[..., None, :] @ before, put[..., None, :] @ slope  # (T, ..., 1, V)
+        return (
+            (slope * before).sum(-1), (slope @ asked.mT)[..., 0], (before @ through.mT)[..., 0],
+            slope, _through(0, slope[0], decay, ask, put),
+        )  # fmt: skip
 
 
-def _through(change: Tensor, states: Tensor, whole: bool) -> Tensor:
-    return change @ states if whole else change * states
+def _through(t: int, memory: Tensor, decay: Tensor, put: Tensor, ask: Tensor) -> Tensor:
+    """What timestep t leaves of a memory; with `put` and `ask` changed, its transpose."""
+    return Transition(decay[t, ..., None], put[t], ask[t])(memory)
 
 
-def _prefixes(change: Tensor, write: Tensor, whole: bool) -> Tensor:
-    """The states from nothing on: after a round, each is of twice as many timesteps."""
-    step = 1
-    while step < len(write):
-        write = torch.cat(
-            [write[:step], write[step:] + _through(change[step:], write[:-step], whole)]
-        )
-        change = torch.cat([change[:step], _through(change[step:], change[:-step], whole)])
-        step *= 2
-    return write
+def _fits(start: Tensor) -> bool:
+    """Whether a kernel can hold a head."""
+    keys, values = (1 << (side - 1).bit_length() for side in start.shape[-2:])
+    return start.is_cuda and keys * values <= _REGISTERS
+
+
+def _contiguous(*tensors: Tensor) -> tuple[Tensor, ...]:
+    return tuple(one.contiguous() for one in tensors)
+
+
+def _triton() -> Any:
+    from rnnlens.model import scan_cuda
+
+    return scan_cuda
 
 
 def read_at_once(cell: LinearCell, given: States, start: States, w: Weights) -> Tensor:
@@ -97,7 +151,7 @@ def _chunk(cell: LinearCell, given: States, start: States, w: Weights) -> tuple[
     every = {kind: now[kind] for kind in cell.carried if kind in now}  # such as a maximum
     for memory in cell.memories:
         change, write = cell.transition(memory, now, w), cell.write(memory, now, w)
-        every[memory] = _scan_of(change, write, start[memory])
+        every[memory] = scanned(change, write, start[memory])
     last = {kind: values[-1] for kind, values in every.items()}
     if cell.output.id in every:
         return every[cell.output.id], last
@@ -105,12 +159,3 @@ def _chunk(cell: LinearCell, given: States, start: States, w: Weights) -> tuple[
         return cell.read(every, now, w), last
     before = {kind: torch.cat([start[kind][None], every[kind][:-1]]) for kind in cell.carried}
     return cell.read(before, now, w), last
-
-
-def _scan_of(change: Transition, write: Tensor, start: Tensor) -> Tensor:
-    write = write.expand(len(write), *start.shape)
-    if change.put is None or change.ask is None:
-        return scanned(change.decay, write, start)
-    keys = change.decay[..., 0].expand_as(change.put)
-    matrix = torch.diag_embed(keys) + change.put[..., :, None] * change.ask[..., None, :]
-    return scanned(matrix, write, start, whole=True)

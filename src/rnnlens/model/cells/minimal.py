@@ -1,6 +1,7 @@
 """minGRU and minLSTM, whose gates see the input alone (Feng and others, "Were RNNs All We
-Needed?", 2024), in the block of their language models: a norm, a short convolution, the memory, and
-a residual.
+Needed?", 2024), in a block like that of their language models: a norm, a short convolution, the
+memory, and a residual. Behind each memory the paper has a network of two layers, without which all
+would be linear but for the gates; here a gate of what is read is in its place, which is smaller.
 """
 
 import torch
@@ -15,6 +16,7 @@ from rnnlens.model.kinds import BELOW, Edge, Kind
 _U, _SHARE = (Edge("u"),), (0.0, 1.0)
 _INPUT = Kind("u", "convolved input", "u", "u = conv(norm(x))", (Edge(BELOW), Edge("p", 1)))
 _CANDIDATE = Kind("n", "candidate", "n", "n = W_n u + b_n", _U, gate=True)
+_GATE = Kind("o", "output gate", "o", "o = SiLU(W_o u + b_o)", _U, gate=True)
 
 
 class _Minimal(Block):
@@ -26,6 +28,9 @@ class _Minimal(Block):
 
     def family(self, size: Size) -> Gated:
         return Gated.of(size.width)
+
+    def scale(self, now: States, w: Weights) -> Tensor:  # noqa: ARG002
+        return now["o"]
 
     def own_shapes(self, inputs: int) -> dict[str, Shape]:
         rows = self.rows * self.size.width
@@ -40,25 +45,27 @@ class MinGRU(_Minimal):
     """A gated recurrent unit of which nothing but the memory itself depends on the past."""
 
     name = "mingru"
-    rows = 2
-    holds = ("z", "a")
+    rows = 3
+    holds = ("z", "a", "o")
     kinds = kinds_of(
         Gated.kinds,
         PAST,
         _INPUT,
         Kind("z", "update gate", "z", "z = σ(W_z u + b_z)", _U, range=_SHARE, gate=True),
         _CANDIDATE,
+        _GATE,
         Kind("a", "decay", "a", "a = 1 - z", (Edge("z"),), range=_SHARE, gate=True),
         Kind("w", "written memory", "w", "w = z ∘ n", (Edge("z"), Edge("n"))),
-        output="x + W_h c",
+        output="x + W_h (o ∘ c)",
+        sources="o",
     )
 
     def given(self, x: Tensor, before: States, w: Weights, put: Change, curve: Curve) -> States:  # noqa: ARG002
         past = self._convolved(x, before, w, put)
-        z, n = F.linear(past["u"], w["w_x"], w["b_x"]).chunk(2, -1)
+        z, n, o = F.linear(past["u"], w["w_x"], w["b_x"]).chunk(3, -1)
         z = put("z", sigmoid(z))
-        n = put("n", n)
-        return {**past, "z": z, "n": n, "a": put("a", 1 - z), "w": put("w", z * n)}
+        n, o = put("n", n), put("o", F.silu(o))
+        return {**past, "z": z, "n": n, "o": o, "a": put("a", 1 - z), "w": put("w", z * n)}
 
     def initialise(self, w: Weights, width: int, generator: torch.Generator) -> None:
         super().initialise(w, width, generator)
@@ -69,8 +76,8 @@ class MinLSTM(_Minimal):
     """Long short-term memory of which nothing but the memory itself depends on the past."""
 
     name = "minlstm"
-    rows = 3
-    holds = ("f", "i", "a")
+    rows = 4
+    holds = ("f", "i", "a", "o")
     kinds = kinds_of(
         Gated.kinds,
         PAST,
@@ -78,20 +85,22 @@ class MinLSTM(_Minimal):
         Kind("f", "forget gate", "f", "f = σ(W_f u + b_f)", _U, range=_SHARE, gate=True),
         Kind("i", "input gate", "i", "i = σ(W_i u + b_i)", _U, range=_SHARE, gate=True),
         _CANDIDATE,
+        _GATE,
         Kind("a", "decay", "a", "a = f / (f + i)", (Edge("f"), Edge("i")), range=_SHARE, gate=True),
         Kind("w", "written memory", "w", "w = i / (f + i) ∘ n", (Edge("f"), Edge("i"), Edge("n"))),
-        output="x + W_h c",
+        output="x + W_h (o ∘ c)",
+        sources="o",
     )
 
     def given(self, x: Tensor, before: States, w: Weights, put: Change, curve: Curve) -> States:  # noqa: ARG002
         past = self._convolved(x, before, w, put)
-        f, i, n = F.linear(past["u"], w["w_x"], w["b_x"]).chunk(3, -1)
+        f, i, n, o = F.linear(past["u"], w["w_x"], w["b_x"]).chunk(4, -1)
         f = put("f", sigmoid(f))
         i = put("i", sigmoid(i))
-        n = put("n", n)
+        n, o = put("n", n), put("o", F.silu(o))
         share = i / (f + i + 1e-6)  # gates that an edit has closed both write nothing
         a = put("a", f / (f + i + 1e-6))
-        return {**past, "f": f, "i": i, "n": n, "a": a, "w": put("w", share * n)}
+        return {**past, "f": f, "i": i, "n": n, "o": o, "a": a, "w": put("w", share * n)}
 
     def initialise(self, w: Weights, width: int, generator: torch.Generator) -> None:
         super().initialise(w, width, generator)

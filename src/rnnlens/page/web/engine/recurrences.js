@@ -53,7 +53,7 @@ function unbentAmong(slope, summed, first) {
 
 /** minGRU and minLSTM but for their gates: a vector that gates of the convolved input write to. @param {number} count of blocks of rows */
 const minimal = (count) => ({
-  family: GATED, scale: () => null,
+  family: GATED, scale: (/** @type {Block} */ _block, /** @type {StateOf} */ now) => now("o"),
   shapes: (/** @type {Size} */ { inputs, width }) => ({ ...convolution(inputs), w_x: [count * width, inputs], b_x: [count * width] }),
 });
 
@@ -75,19 +75,19 @@ function valueBack(block, whole, { read }, { now }) {
 /** @type {Record<string, Recurrence>} */
 export const RECURRENCES = {
   mingru: {
-    ...minimal(2), given: (block, x, prev, edit) => {
-      const { width, arrays } = block, { p, u } = seen(block, x, prev, edit), sums = parts(block.product("w_x", u, arrays.b_x), width, width);
-      const z = edit("z", sums[0].map(sigmoid)), n = edit("n", sums[1]);
-      return { p, u, z, n, a: edit("a", z.map((value) => 1 - value)), w: edit("w", times(n, z)) };
+    ...minimal(3), given: (block, x, prev, edit) => {
+      const { width, arrays } = block, { p, u } = seen(block, x, prev, edit), sums = parts(block.product("w_x", u, arrays.b_x), width, width, width);
+      const z = edit("z", sums[0].map(sigmoid)), n = edit("n", sums[1]), o = edit("o", sums[2].map(silu));
+      return { p, u, z, n, o, a: edit("a", z.map((value) => 1 - value)), w: edit("w", times(n, z)) };
     },
     into: (block, whole, _back, { now }) => ({ convolved: block.transposed("w_x", times(whole, now("z")), block.width) }),
   },
   minlstm: {
-    ...minimal(3), given: (block, x, prev, edit) => {
-      const { width, arrays } = block, { p, u } = seen(block, x, prev, edit), sums = parts(block.product("w_x", u, arrays.b_x), width, width, width);
-      const f = edit("f", sums[0].map(sigmoid)), i = edit("i", sums[1].map(sigmoid)), n = edit("n", sums[2]);
+    ...minimal(4), given: (block, x, prev, edit) => {
+      const { width, arrays } = block, { p, u } = seen(block, x, prev, edit), sums = parts(block.product("w_x", u, arrays.b_x), width, width, width, width);
+      const f = edit("f", sums[0].map(sigmoid)), i = edit("i", sums[1].map(sigmoid)), n = edit("n", sums[2]), o = edit("o", sums[3].map(silu));
       const a = edit("a", f.map((value, k) => value / (value + i[k] + EPS)));
-      return { p, u, f, i, n, a, w: edit("w", n.map((value, k) => (value * i[k]) / (f[k] + i[k] + EPS))) };
+      return { p, u, f, i, n, o, a, w: edit("w", n.map((value, k) => (value * i[k]) / (f[k] + i[k] + EPS))) };
     },
     into: (block, whole, _back, { now }) => {
       const f = now("f"), i = now("i");

@@ -25,7 +25,7 @@ from rnnlens.probe.semantics import INPUT, NONE, OUTPUT, base, labels_at, of_mod
 CHUNK = 4096  # states of every kind that measuring holds at once
 _ROOM = 256 * 2**20  # bytes of states that a stream keeps, so as not to trace them again
 _ASKED = 4096  # memories that are asked at once
-_SHARE = 3  # of a GPU's free memory, a part in so many may be kept instead
+_SHARE = 3  # of a GPU's free memory, the part in so many that may be kept instead
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class Dataset:
         self.kinds = tuple(kind.id for kind in model.kinds if kind.id not in large)
         #: By semantic, the questions that memories are asked: their streams have the answers.
         self.questions: dict[str, Mapping[str, Questions]] = {}
+        #: How many such datasets are at work on one GPU, and share what is free of its memory.
+        self.sharing = 1
         self._counts: dict[str, Tensor] = {}
 
     @property
@@ -137,7 +139,7 @@ class Stream:
         self.most = most
         self.semantic, self.table = semantic, data.tables.get(base(semantic))
         self._kept: dict[bytes, Chunk] = {}  # by its pieces
-        self._room = room(dataset.device, _SHARE * 2 if questions else _SHARE)
+        self._room = room(dataset.device, _SHARE * dataset.sharing * (2 if questions else 1))
 
     @property
     def pairs(self) -> int:
@@ -326,12 +328,18 @@ class Stream:
         return labels_at(targets, places)
 
 
+def free_memory(device: torch.device) -> int:
+    """How many bytes of a GPU's memory are free for this process, which may be allowed a share."""
+    free, whole = torch.cuda.mem_get_info(device)
+    allowed = torch.cuda.get_per_process_memory_fraction(device) * whole
+    return int(min(free, allowed - torch.cuda.memory_reserved(device)))
+
+
 def room(device: torch.device, share: int = _SHARE) -> int:
     """How many bytes of states a stream may keep: of a GPU's free memory a part in so many."""
     if device.type != "cuda":
         return _ROOM
-    free, _ = torch.cuda.mem_get_info(device)
-    return max(_ROOM, int(free) // share)
+    return max(_ROOM, free_memory(device) // share)
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:

@@ -19,7 +19,7 @@ from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.transition import LARGEST
 from rnnlens.probe.asking import asked_kinds, learned_questions
-from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
+from rnnlens.probe.dataset import CHUNK, Chunk, Dataset, free_memory
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.fit_config import FitConfig as FitConfig  # noqa: PLC0414
 from rnnlens.probe.kernels import adamw_
@@ -33,7 +33,7 @@ from rnnlens.probe.probes_file import Bounds
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
-_SHARE_OF_FREE = 16  # of a GPU's free memory, the part that answers of a chunk may take
+_SHARE_OF_FREE = 16  # of a GPU's free memory, the part that states of a chunk may take
 _AT_ONCE = {"cuda": (20480, 2**30), "cpu": (256, 2**24)}  # states, and logits of them, at most
 _STEPS = 64  # that an epoch has at least
 _FEW_STEPS, _SMALL = 16, 256  # that it has instead where steps would have fewer states than _SMALL
@@ -120,7 +120,7 @@ class Fitter:
         readout = dataset.classifier if from_readout else None
         self.questions = self._questions(dataset, readout)
         dataset.questions[semantic] = self.questions
-        size = self._chunk()
+        size = self._chunk(dataset)
         self.train = dataset.stream("train", semantic, size)
         self.valid = dataset.stream("valid", semantic, size)
         #: States whose logits are held: fewer the more labels there are, so that memory is bounded.
@@ -180,13 +180,15 @@ class Fitter:
         if said := needs.checked(self.device, asked=bool(self.questions)):
             to_stderr(f"{self.semantic}: {said}")
 
-    def _chunk(self) -> int:
+    def _chunk(self, dataset: Dataset) -> int:
         """How many states of every kind are held at once: on a GPU many, unless they are wide."""
         if self.device.type != "cuda":
             return CHUNK
-        answers = sum(asked.width for asked in self.questions.values())
-        free, _ = torch.cuda.mem_get_info(self.device)
-        return min(_CHUNK_ON_CUDA, max(CHUNK, free // (_SHARE_OF_FREE * 4 * max(1, answers))))
+        few = dataset.stream("train", self.semantic, 1)
+        states = few.chunk(few.plan((0,))[0]).states
+        numbers = sum(states[kind].shape[1] for kind in few.kinds)  # of all kinds, at a timestep
+        free = free_memory(self.device) // dataset.sharing
+        return min(_CHUNK_ON_CUDA, max(CHUNK, free // (_SHARE_OF_FREE * 4 * numbers)))
 
     def _family(
         self, moments: Moments, kinds: Sequence[str], readout: Readout | None, log_prior: Tensor

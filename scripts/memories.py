@@ -23,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -43,9 +44,11 @@ from rnnlens.model.network_config import CELL_NAMES
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.model.train.training import Trainer, load_checkpoint, save_checkpoint
+from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.evaluation import evaluate_model, evaluate_probes
 from rnnlens.probe.fit_config import FitConfig
 from rnnlens.probe.fit_loop import fit_probes
+from rnnlens.probe.used import used
 from rnnlens.run.corpus_data import sentence_dataset
 from rnnlens.run.folder import Run
 from rnnlens.run.record import TRAINED, TRAINING
@@ -54,6 +57,7 @@ from rnnlens.work.train_options import TrainOptions
 Steps = list[tuple[str, str]]  # what is read, and what is right after it
 LANGUAGE, UNASKED = "language", "-"
 _STOPPED = 3  # the exit of a training that is to be continued
+_PATIENCE = 20  # seconds that a training has to keep how far it has come
 _TEXTS = 400  # of the test data, that memories are measured on
 _TASK: dict[str, Any] = {  # how a task is trained: nothing is noise in it, so nothing is dropped
     "width": 48, "epochs": 20, "batch": 64, "learning_rate": 3e-3, "weight_decay": 0.0,
@@ -302,17 +306,20 @@ def accuracy(network: Network, corpus: EncodedCorpus, every: Sequence[Steps]) ->
 def measure(bench: Bench, item: Item, network: Network, corpus: EncodedCorpus) -> dict[str, Any]:
     """All numbers of a trained item; its probes are kept in its run."""
     run, dataset = bench.run(item), sentence_dataset(network, corpus)
-    probes = fit_probes(dataset, FitConfig(probe="shared", **json.loads(bench.args.fit)))
+    dataset.sharing = bench.args.jobs
+    config = FitConfig(**{"probe": "shared", **json.loads(bench.args.fit)})
+    probes = fit_probes(dataset, config)
     run.write_probes(probes, {}, "half")
-    scores = evaluate_probes(probes.to(dataset.device), dataset, used=item.data == LANGUAGE)
+    scores = evaluate_probes(probes.to(dataset.device), dataset)
     own = evaluate_model(dataset, corpus.vocabulary.labels)
     numbers: dict[str, Any] = {
         "weights": sum(p.numel() for p in network.parameters()),
+        "layers": network.config.layers,
         "seconds": float((run.path / "seconds.txt").read_text()),
         "model": own.model,
         "kinds": {s.kind: s.to_json() for s in scores},
+        "last_linear": of_last_output(dataset),
     }
-    network = network.cpu()  # one text at a time is quicker there
     side = TextSide.of_words(corpus.vocabulary)
     texts = [ids.tolist() for ids in _test_texts(corpus)]
     numbers["lost"] = of_states(network, texts[:_TEXTS])
@@ -324,6 +331,16 @@ def measure(bench: Bench, item: Item, network: Network, corpus: EncodedCorpus) -
             for where, name in (("within", "valid"), ("beyond", "test"))
         }
     return numbers
+
+
+def of_last_output(dataset: Dataset) -> dict[str, Any]:
+    """What a linear probe of its own reads of the last output, which a shared one of a small rank
+    does not reach.
+    """
+    last = copy(dataset)
+    last.kinds = dataset.kinds[-1:]
+    probes = fit_probes(last, FitConfig(probe="linear")).to(dataset.device)
+    return evaluate_probes(probes, last)[0].to_json()
 
 
 def _test_texts(corpus: EncodedCorpus) -> Iterator[np.ndarray[Any, Any]]:
@@ -345,6 +362,12 @@ def work(bench: Bench, item: Item) -> int:
     numbers = measure(bench, item, *trained)
     bench.measured(item).parent.mkdir(parents=True, exist_ok=True)
     write_text(bench.measured(item), json.dumps(numbers))
+    if item.data == LANGUAGE and item.seed < bench.args.used:  # which takes longest
+        network, corpus = trained
+        probes = bench.run(item).probes().to(network.device)
+        for one in used(probes, sentence_dataset(network, corpus)):
+            numbers["kinds"][one.kind]["used"] = one.to_json()
+        write_text(bench.measured(item), json.dumps(numbers))
     return 0
 
 
@@ -376,7 +399,10 @@ def conduct(bench: Bench, argv: Sequence[str]) -> bool:
     for process in at_work.values():
         process.terminate()
     for process in at_work.values():
-        process.wait()
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:  # it is being measured, which begins anew
+            process.kill()
     return not (left or at_work or failed)
 
 
@@ -423,7 +449,7 @@ def _row(data: str, cell: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         *row,
         _mean([s["kinds"][memory]["perplexity"] for s in seeds]),
-        _mean([s["kinds"][memory]["used"]["used"] for s in seeds]),
+        _mean([use["used"] for s in seeds if (use := s["kinds"][memory]["used"])]),
         _mean([one["median"] for one in lives]),
         *(_mean([s["lost"][memory][what] for s in seeds]) for what in ("decayed", "erased")),
     ]
@@ -446,6 +472,9 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--cells", type=_names, default=list(CELL_NAMES), help="comma between")
     parser.add_argument("--tasks", type=_names, default=list(TASKS), help="comma between")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument(
+        "--used", type=int, default=1, help="seeds of which is measured what is used of their kinds"
+    )
     parser.add_argument(
         "--count", type=int, default=8_000, help="sequences of a task to learn from"
     )

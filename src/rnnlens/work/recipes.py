@@ -6,7 +6,6 @@ commands.
 from typing import Any
 
 from rnnlens.corpus.read.task import CLASSIFY, TAG
-from rnnlens.model.network_config import CELL_NAMES
 
 # A smaller network, chosen by what two CPU cores reach in minutes (docs/results.md).
 QUICK = "quick"
@@ -55,17 +54,19 @@ RECIPES: dict[str, dict[str, Any]] = {
 # recipe linear memories learn the training data by heart; a stronger weight decay at a lower rate
 # keeps them from it, and more dropout does not (docs/results.md).
 _LINEAR: dict[str, Any] = {
-    "epochs": 30,
+    "epochs": 24,
     "batch": 128,
     "learning_rate": 4e-3,
     "weight_decay": 0.5,
     "dropout_weight": 0.1,
 }
+# Layers that are half as large as an LSTM's: four of them have about as many weights as two.
+_DEEP: dict[str, Any] = {**_LINEAR, "layers": 4}
 # Its output feeds back, as an LSTM's does: it is trained as an LSTM is, at a lower rate.
 _FED_BACK: dict[str, Any] = {"epochs": 24, "learning_rate": 4e-3}
 CELL_RECIPES: dict[str, dict[str, Any]] = {
-    cell: dict(_FED_BACK if cell == "slstm" else _LINEAR)
-    for cell in CELL_NAMES
-    if cell not in ("lstm", "gru", "rnn")
+    **dict.fromkeys(("mingru", "minlstm", "rglru", "gla"), _DEEP),
+    **dict.fromkeys(("mamba", "mamba2", "deltanet", "rwkv7", "mlstm"), _LINEAR),
+    "slstm": _FED_BACK,
 }
 COMPARED_WORDS = 100_000  # that two lenses are compared on, at most

@@ -147,7 +147,7 @@ async function answerTo(reading, found, kind, row, word, pause) {
     const next = (await subject.session.read(ids, upto + 1, upto + 2, changes, pause)).states;
     const isKept = (/** @type {string} */ letter) => block.json.carried.includes(letter) && letter !== "p" && !(letter in block.json.memories);
     const now = (/** @type {string} */ letter) => (isKept(letter) ? at(letter) : of(next, block.json.ids[letter])[0]);
-    shares.push(probabilities(answers, subject.rows.logitsOf(reading, read, block.family.read(block, at, now))));
+    shares.push(probabilities(answers, await subject.rows.logitsOf(reading, read, block.family.read(block, at, now), pause)));
   }
   const best = shares.map((one) => one.reduce((first, share, label) => (share > one[first] ? label : first), 0)), order = [...shares[0].keys()].sort((a, b) => shares[0][b] - shares[0][a] || a - b);
   return {

@@ -65,9 +65,10 @@ def test_where_drawing_takes_long_others_have_their_turn_between_rows(look):
           const body = document.querySelector(".body"), grid = document.querySelector(".scroller");
           new MutationObserver((all) => { // told of once a task
             const row = (one) => one.target.parentElement?.closest(".row");
-            const rows = new Set(all.filter((one) => one.target.closest?.(".states") && row(one)).map(row));
+            const drawn = all.filter((one) => one.target.closest?.(".states") && row(one));
+            const rows = new Set(drawn.map(row));
             if (rows.size) slices.push([rows.size, body.matches("[data-left]"), grid.ariaBusy]);
-          }).observe(body, { subtree: true, childList: true, characterData: true, attributes: true });
+          }).observe(body, { subtree: true, childList: true, attributes: true });
         }"""
     )
     screen.write(" ".join(reversed(WORDS[:12])))

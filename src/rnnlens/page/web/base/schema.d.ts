@@ -783,8 +783,10 @@ export interface MemoryTold {
   norm: Size[];
   /** of each head; none: it is no matrix */
   rank: Size[];
-  /** a tenth, half and nine tenths of units have less; null within: infinite */
+  /** of ten heads or units at most the shortest, the median and the longest, of more their first tenth, median and last tenth; null within: infinite */
   half_life: (Size | null)[] | null;
+  /** heads or units that each have a half-life */
+  lasting: Count;
   /** what it answers to the word; null: none was given */
   asked: MemoryAnswer | null;
 }

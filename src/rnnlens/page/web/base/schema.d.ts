@@ -379,6 +379,10 @@ export interface FigureQuestion {
   against?: string[];
   /** such as l2:8; at most 2,000 */
   pins?: string[];
+  /** what cells of memories that are matrices show; null: what the probe says */
+  memories?: "norm" | "rank" | "half_life" | null;
+  /** or what they would answer if this word came next; at most 200 characters */
+  asked?: string | null;
   /** whether colours and marks are explained below */
   key?: boolean;
   /** at most 20,000 characters */

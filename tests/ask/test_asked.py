@@ -116,6 +116,7 @@ def test_the_half_life_of_several_heads_is_told_from_the_shortest_to_the_longest
     assert lives.min() < lives.max()
     assert told.half_life == pytest.approx((lives.min(), lives.mean(), lives.max()), rel=1e-4)
     assert told.lasting == 2
+    assert told.half_life is not None
     low, middle, high = (f"{one:.3g}" for one in told.half_life)
     assert repr(told).endswith(f"half-life {low} to {high} words of 2 heads, median {middle}")
 

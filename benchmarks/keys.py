@@ -34,6 +34,7 @@ WATCH = """() => {
   }
   performance.setResourceTimingBufferSize(10_000);
   const whole = () => {
+    if (body.matches("[data-left]")) return false; // rows that are drawn in the next slice
     const box = scroller.getBoundingClientRect();
     return [...body.querySelectorAll(".row")].every((row) => {
       const { top, bottom } = row.getBoundingClientRect();

@@ -2,7 +2,8 @@
 
 `python -m benchmarks.opening` publishes the bundled model and opens it, with WebAssembly in a
 worker and, as a baseline, with plain JavaScript beside the page. What is printed are the quickest
-of some rounds, in which a busy machine shows least; memory is that of the first.
+of some rounds, in which a busy machine shows least; memory is that of the first. A word with all
+kinds is measured by the processor time of the thread that computes it, there and in node.
 """
 
 import argparse
@@ -15,9 +16,11 @@ from typing import Any
 
 from benchmarks.keys import BROWSERS, CARET, REST, WAIT, WATCH
 from benchmarks.noted import note
+from benchmarks.publishing import speed
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import rnnlens
+from rnnlens.page.publish.pack import packed
 from rnnlens.run.folder import BUNDLED
 
 LONG = 1000  # words
@@ -34,13 +37,14 @@ new MutationObserver(() => {
 }).observe(document, { childList: true, subtree: true, characterData: true });"""
 PLAIN = "delete window.Worker; delete window.WebAssembly;"
 WANTED = {"plain": (1000, 40, None), "simd": (1000, 10, 33)}  # ms: first grid, a word, a key
+TICK = 1000 / os.sysconf("SC_CLK_TCK")  # ms in which the system counts processor time
 
 
-def opened(browser: Browser, path: Path, script: str) -> Page:
+def opened(browser: Browser, path: Path, script: str, view: str = "") -> Page:
     """The file, with its engine ready."""
     page = browser.new_context(viewport={"width": 1280, "height": 800}, offline=True).new_page()
     page.add_init_script(BEGUN + script)
-    page.goto(path.as_uri())
+    page.goto(path.as_uri() + view)
     page.locator(".row .state").first.wait_for()
     page.fill("#text", "the")
     settled(page, 1)
@@ -80,12 +84,42 @@ def a_key(page: Page, words: list[str], times: int) -> list[float]:
     return found
 
 
+def renderers(browser: Browser) -> list[Path]:
+    """What the system tells of the processes of tabs."""
+    processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    return [Path("/proc") / str(one["id"]) for one in processes if one["type"] == "renderer"]
+
+
+def processor(browser: Browser, way: str) -> float:
+    """Milliseconds that the thread which computes, the worker's or the page's, had a processor."""
+    taken = [0.0]
+    for process in renderers(browser):
+        for thread in (process / "task").iterdir():
+            worker = thread.joinpath("comm").read_text().startswith("DedicatedWorker")
+            if worker if way == "simd" else thread.name == process.name:
+                fields = thread.joinpath("stat").read_text().rpartition(")")[2].split()
+                taken.append((int(fields[11]) + int(fields[12])) * TICK)
+    return max(taken)
+
+
+def a_whole_word(browser: Browser, path: Path, words: list[str], way: str) -> float:
+    """Milliseconds of processor time that a word takes with all kinds there are."""
+    page = opened(browser, path, PLAIN if way == "plain" else "", "#kinds=all")
+    page.wait_for_timeout(1000)  # the engine's own start is over
+    page.set_default_timeout(120_000)
+    before = processor(browser, way)
+    page.fill("#text", " ".join(words))
+    settled(page, len(words))
+    assert page.evaluate("document.querySelector('.row').querySelectorAll('.state').length") > 17
+    taken = processor(browser, way) - before
+    page.context.close()
+    return taken / len(words)
+
+
 def memory(browser: Browser, page: Page) -> float:
     """Megabytes that the tab's process has to itself."""
-    processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
     page.wait_for_timeout(1000)
-    renderers = [int(one["id"]) for one in processes if one["type"] == "renderer"]
-    sizes = [Path(f"/proc/{one}/smaps_rollup").read_text() for one in renderers]
+    sizes = [(one / "smaps_rollup").read_text() for one in renderers(browser)]
     private = [sum(int(line.split()[1]) for line in text.splitlines()
                    if line.startswith("Private")) for text in sizes]  # fmt: skip
     return max(private) / 1024
@@ -102,17 +136,35 @@ def measure(browser: Browser, path: Path, words: list[str], way: str, rounds: in
         each.append(a_word(page, words))
         sizes.append(memory(browser, page))
         page.context.close()
+    whole = min(a_whole_word(browser, path, words[:200], way) for _ in range(rounds))
     most = WANTED[way]
     page_of = f"published page, {way}"
     note(f"{page_of}: first grid", min(firsts), "ms", most[0])
     note(f"{page_of}: a word", min(one for one, _ in each), "ms", most[1])
+    note(f"{page_of}: a word with all kinds, processor", whole, "ms", most[1])
     note(f"{page_of}: longest freeze", min(one for _, one in each), "ms", 50)
     note(f"{page_of}: memory", sizes[0], "MB", 200)
     print(f"{way}: first grid {min(firsts):.0f} ms (at most {most[0]} is wanted), "
-          f"a word {min(one for one, _ in each):.1f} ms ({most[1]}), "
+          f"a word {min(one for one, _ in each):.1f} ms ({most[1]}), with all kinds {whole:.1f} ms "
+          f"of a processor ({most[1]}), "
           f"a key {min(keys):.0f}, median {statistics.median(keys):.0f} ms ({most[2] or 'any'}), "
           f"longest freeze {min(one for _, one in each):.0f} ms (50), memory {sizes[0]:.0f} MB "
           f"(200), {sizes[1]:.0f} with {LONG:,} words", flush=True)  # fmt: skip
+
+
+def in_node(lens: rnnlens.Lens, words: list[str]) -> None:
+    """Print what a word takes with all kinds where no page is drawn."""
+    texts = [" ".join(words[k : k + 25]) for k in range(0, 100, 25)]
+    for way, found in speed(packed(lens.subject, lens.semantics), texts).items():
+        most = WANTED["simd" if way == "wasm" else way][1]
+        note(
+            f"published engine, {way}: a word with all kinds, processor",
+            found["processor"],
+            "ms",
+            most,
+        )
+        print(f"in node, {way}: a word with all kinds {found['processor']:.1f} ms of a processor "
+              f"({most})", flush=True)  # fmt: skip
 
 
 def main() -> None:
@@ -128,8 +180,9 @@ def main() -> None:
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = lens.publish(Path(folder) / "lens.html")
-        print(f"{path.stat().st_size / 1e6:.1f} MB (at most 16 is wanted); "
+        print(f"{path.stat().st_size / 1e6:.2f} MB (at most 16 is wanted); "
               f"load {os.getloadavg()[0]:.1f}")  # fmt: skip
+        in_node(lens, words)
         for way in ("simd", "plain"):
             browser = playwright.chromium.launch(executable_path=found, args=flags)
             measure(browser, path, words, way, args.rounds)

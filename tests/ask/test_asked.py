@@ -108,6 +108,30 @@ def test_numbers_of_a_memory_need_no_probe(lens):
     assert "effective rank 2.0" in repr(told)
 
 
+def test_the_half_life_of_several_heads_is_told_from_the_shortest_to_the_longest(tmp_path):
+    run = Run(formula_run(tmp_path / "run", cell="mamba2", heads=2))
+    state = opened(run)("the old dogs")["S2"][2]
+    lives, told = state.half_life().flatten(), state.memory()
+    assert len(lives) == 2
+    assert lives.min() < lives.max()
+    assert told.half_life == pytest.approx((lives.min(), lives.mean(), lives.max()), rel=1e-4)
+    assert told.lasting == 2
+    assert told.half_life is not None
+    low, middle, high = (f"{one:.3g}" for one in told.half_life)
+    assert repr(told).endswith(f"half-life {low} to {high} words of 2 heads, median {middle}")
+
+
+def test_the_half_life_of_many_units_is_told_by_tenths():
+    state = rnnlens.load("english-news")("we stand")["c2"][1]
+    lives, told = np.sort(state.half_life().flatten()), state.memory()
+    assert told.lasting == len(lives) > 10
+    cut = (len(lives) - 1) // 10
+    assert told.half_life == pytest.approx(
+        (lives[cut], np.median(lives), lives[-1 - cut]), rel=1e-4
+    )
+    assert f"of the middle four fifths of {len(lives)} units, median" in repr(told)
+
+
 def test_one_pair_has_rank_one_and_nothing_none():
     matrix = Matrix(2, 3, 4, keys_last=False)
     state = torch.zeros(2, 3, 4)

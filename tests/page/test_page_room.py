@@ -2,6 +2,7 @@
 undecided stands back."""
 
 import re
+import shutil
 
 import pytest
 from playwright.sync_api import expect
@@ -101,6 +102,22 @@ def in_sight(screen):
         and ring["y"] + ring["height"] <= place["y"] + place["height"] + 1
         and not screen.page.evaluate(OVERLAP, PLACES)
     )
+
+
+def test_on_a_phone_the_list_of_networks_is_in_sight(look, probed_run, tmp_path, server):
+    other = shutil.copytree(probed_run, tmp_path / "other")
+    with server(probed_run, other) as address:
+        shown = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+        screen = look("#text=the+old+dog", at=address, **shown)
+        screen.drawn(3)
+        box = screen.page.get_by_label("run", exact=True).bounding_box()
+        assert 0 <= box["x"] < 30
+        assert box["x"] + box["width"] < 390 / 2
+        assert screen.page.evaluate(SCROLLS) == [False, False]
+        screen.page.get_by_label("run", exact=True).select_option("other")
+        expect(screen.page).to_have_url(re.compile("run=other"))
+        screen.settled()
+        screen.page.goto("about:blank")  # which asks no server that is gone
 
 
 @pytest.mark.parametrize("size", sampled(PHONES, "390"))

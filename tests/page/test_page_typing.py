@@ -52,6 +52,34 @@ def test_keys_faster_than_answers_end_in_the_last_text(look):
     assert screen.states() == fresh(look, screen)
 
 
+def test_where_drawing_takes_long_others_have_their_turn_between_rows(look):
+    """Rows in view come in slices, and the grid is busy until the last; nothing else is drawn."""
+    screen = look()
+    screen.write(" ".join(WORDS[:12]))
+    screen.page.evaluate(
+        """() => { // as on a slow machine: a slice is over after each row
+          const real = performance.now.bind(performance);
+          let late = 0;
+          performance.now = () => real() + (late += 100);
+          window.slices = [];
+          const body = document.querySelector(".body"), grid = document.querySelector(".scroller");
+          new MutationObserver((all) => { // told of once a task
+            const row = (one) => one.target.parentElement?.closest(".row");
+            const drawn = all.filter((one) => one.target.closest?.(".states") && row(one));
+            const rows = new Set(drawn.map(row));
+            if (rows.size) slices.push([rows.size, body.matches("[data-left]"), grid.ariaBusy]);
+          }).observe(body, { subtree: true, childList: true, attributes: true });
+        }"""
+    )
+    screen.write(" ".join(reversed(WORDS[:12])))
+    slices = screen.page.evaluate("slices")
+    assert len(slices) >= 10
+    assert {rows for rows, *_ in slices} == {1}
+    assert [left for _, left, _ in slices] == [True] * (len(slices) - 1) + [False]
+    assert {busy for _, left, busy in slices if left} == {"true"}
+    assert screen.states() == fresh(look, screen)
+
+
 def test_only_rows_that_changed_are_drawn_again(look):
     screen = look()
     screen.write("the old dog sees a bird .")

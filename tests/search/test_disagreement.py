@@ -34,6 +34,20 @@ def test_the_divergence_is_that_of_a_plain_loop_over_grids(formula, formulas, fo
     assert place == len(found.bits)
 
 
+def test_a_sentence_that_comes_several_times_is_listed_once(formula, formulas, found):
+    ends = End(formula.subject, "h2"), End(formulas["gru"].subject, "h2")
+    again = disagreement(*ends, [*SENTENCES, *SENTENCES[:3], SENTENCES[0]])
+    once, top = found.top(5), again.top(5)
+    assert [one.words for one in top] == [one.words for one in once]
+    assert [one.bits for one in top] == pytest.approx([one.bits for one in once], abs=1e-6)
+    times = {one.words: one.times for one in again.top(least=1)}
+    assert [times[tuple(words)] for words in SENTENCES] == [3, 2, 2, *[1] * 6]
+    table, page = sentence_table(again, top, 120), sentence_page(again, top, ["#"] * 5, "")
+    assert table.count("a bird  ×3") == 1  # one of its words is in brackets
+    assert page.count(" ×3</td>") == 1
+    assert "×" not in sentence_table(found, once, 120)
+
+
 def test_two_kinds_of_one_lens_and_the_prediction(formula):
     counted: list[int] = []
     both = disagreement(

@@ -37,6 +37,7 @@ from rnnlens.reading.reading import BLOCK, Reading
 CONTEXTS = count("asked_contexts")  # other places from which the same word is asked, at most
 _TOP = count("asked_labels")  # labels that are told
 _LEAST = 1e-30
+_FEW = 10  # heads or units of which the shortest and the longest half-life are told
 _number = rounded(4)
 Floats = NDArray[np.float64]
 
@@ -88,8 +89,9 @@ class MemoryTold:
 
     `norm` is its length; `rank`, of a matrix, how many directions it has in effect: the exponential
     of the entropy of its singular values as shares, 1 where it holds one pair; `half_life` in how
-    many words half of it would be gone, were every word like this one: a tenth of the units have
-    less, half of them, nine tenths; infinite where nothing decays.
+    many words half of it would be gone, were every word like this one, infinite where nothing
+    decays. Each of `lasting` heads or units has one: of ten at most these are the shortest, the
+    median and the longest; of more a tenth have less than the first and a tenth more than the last.
     """
 
     norm: tuple[float, ...] = sent("of each head", type=list[Size], write=_number)
@@ -97,9 +99,11 @@ class MemoryTold:
         "of each head; none: it is no matrix", type=list[Size], write=_number
     )
     half_life: tuple[float, float, float] | None = sent(
-        "a tenth, half and nine tenths of units have less; null within: infinite",
+        "of ten heads or units at most the shortest, the median and the longest, of more their "
+        "first tenth, median and last tenth; null within: infinite",
         type=list[Size | None] | None, write=_number,
     )  # fmt: skip
+    lasting: int = sent("heads or units that each have a half-life", type=Count)
     asked: MemoryAnswer | None = sent("what it answers to the word; null: none was given")
 
     def __repr__(self) -> str:
@@ -107,8 +111,16 @@ class MemoryTold:
         if self.rank:
             parts.append(f"effective rank {np.mean(self.rank):.2f}")
         if self.half_life:
-            parts.append(f"half-life {self.half_life[1]:.3g} words")
+            parts.append(f"half-life {self._lasts(*self.half_life)}")
         return ", ".join([*parts, *([repr(self.asked)] if self.asked else [])])
+
+    def _lasts(self, low: float, middle: float, high: float) -> str:
+        """The half-life in words: one number where all have the same."""
+        if low == high:
+            return f"{middle:.3g} words"
+        each = f"{self.lasting} {'heads' if self.lasting == len(self.norm) else 'units'}"
+        of = each if self.lasting <= _FEW else f"the middle four fifths of {each}"
+        return f"{low:.3g} to {high:.3g} words of {of}, median {middle:.3g}"
 
 
 def memory_told(subjects: Subjects, asked: MemoryQuestion) -> MemoryTold:
@@ -157,6 +169,7 @@ def _told_at_once(reading: Reading, column: str, rows: range, word: str | None) 
             tuple(norms[k].tolist()),
             () if ranks is None else tuple(ranks[k]),
             None if lives is None else _shares(lives[k]),
+            0 if lives is None else lives.shape[1],
             None if answers is None else answers[k],
         )
         for k in range(len(rows))
@@ -175,9 +188,11 @@ def effective_ranks(matrix: Matrix, states: Tensor) -> Tensor:
 
 
 def _shares(lives: Tensor) -> tuple[float, float, float]:
-    ordered = lives.flatten().sort().values
-    low, middle, high = (float(ordered[int(q * (len(ordered) - 1))]) for q in (0.1, 0.5, 0.9))
-    return low, middle, high
+    """Of ten at most the shortest, the median and the longest; of more the outer tenths."""
+    ordered = lives.sort().values.tolist()
+    last = len(ordered) - 1
+    middle = (ordered[last // 2] + ordered[-(-last // 2)]) / 2
+    return ordered[last // _FEW], middle, ordered[last - last // _FEW]
 
 
 def answers_to(reading: Reading, kind: Kind, rows: range, word: str) -> list[MemoryAnswer]:

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from rnnlens.ask.follow import FollowQuestion, follow_steps
 from rnnlens.ask.grids import Steps, drawn_columns, joined, parts
 from rnnlens.ask.json_types import about, whole
+from rnnlens.ask.memories import with_cells
 from rnnlens.ask.questions import (
     MOST_LABELS,
     MOST_ROWS,
@@ -48,6 +49,10 @@ class FigureQuestion(OfText):
     labels: tuple[Name, ...] = several(MOST_LABELS, "to follow")
     against: tuple[Name, ...] = several(MOST_LABELS)
     pins: tuple[Name, ...] = several(_MOST, "such as l2:8")
+    memories: Literal["norm", "rank", "half_life"] | None = given(
+        None, "what cells of memories that are matrices show; null: what the probe says"
+    )
+    asked: Name | None = given(None, "or what they would answer if this word came next")
     key: StrictBool = given(True, "whether colours and marks are explained below")
     ending: Literal["svg", "pdf", "png"] = "svg"
 
@@ -56,6 +61,7 @@ class FigureQuestion(OfText):
         return Look(
             kinds=self.kinds, rows=self.rows, bars=self.bars, density=self.density,
             symbols=self.symbols, head=self.head, pins=self.pins, key=self.key, width=self.width,
+            memories=self.memories, asked=self.asked,
         )  # fmt: skip
 
 
@@ -76,6 +82,7 @@ def figure_steps(subjects: Subjects, question: FigureQuestion) -> Steps:
     if question.against and not question.labels:
         raise RnnlensError("there are labels to stand against and none to follow; give labels")
     lines, look = subjects.read(question), question.look()
+    look.check()
     first, count = _span(look, len(lines.lines))
     columns = _drawn(question, look, lines)
     lines = lines.showing(columns)
@@ -93,7 +100,8 @@ def figure_steps(subjects: Subjects, question: FigureQuestion) -> Steps:
             numbers.append(part)
             yield {}, True
     followed = joined(iter(numbers)) if numbers else None
-    yield _file(joined(iter(drawn)), followed, look, question.ending), False
+    grid = with_cells(joined(iter(drawn)), lines, look)
+    yield _file(grid, followed, look, question.ending), False
 
 
 def _span(look: Look, rows: int) -> tuple[int, int]:

@@ -2,15 +2,21 @@
 came next.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic.dataclasses import dataclass as question
 
 from rnnlens.ask.asked import MemoryTold, told_of_rows
-from rnnlens.ask.grids import Steps
+from rnnlens.ask.grids import Steps, drawn_columns
 from rnnlens.ask.json_types import Count
 from rnnlens.ask.questions import STRICT, Name, OfRows, Subjects, given
+from rnnlens.base.errors import RnnlensError
 from rnnlens.base.schema import sent, to_json
+from rnnlens.draw.cells import Cell, cells_name, with_shares
+from rnnlens.draw.look import Look
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.reading import Reading
 
@@ -43,6 +49,61 @@ def memories_steps(subjects: Subjects, asked: MemoriesQuestion) -> Steps:
     for first, last, more in lines.spans(asked.first, asked.limit):
         rows = [row or [None] * len(columns) for row in lines.by_line(first, last, each)]
         yield to_json(MemoriesTold(tuple(columns), rows, first)), more
+
+
+def with_cells(grid: dict[str, Any], lines: Lines, look: Look) -> dict[str, Any]:
+    """A grid to be drawn with what the cells of memories are to show, as a look has it; rows are
+    those that the grid has.
+    """
+    name = cells_name(look.memories, look.asked)
+    if not name:
+        return grid
+    drawn, matrices = drawn_columns(lines, look.kinds), _matrices(lines)
+    columns = [one for one in drawn if one in matrices]
+    if not columns:
+        known = f"draw {', '.join(matrices)}" if matrices else "the network has none"
+        raise RnnlensError(
+            f"cells cannot show {name}: no memory that is a matrix is drawn; {known}"
+        )
+    first = grid.get("from", 0)
+    last = first + len(grid["rows"])
+
+    def each(reading: Reading, first: int, last: int) -> list[list[MemoryTold | None]]:
+        told = [column_told(reading, one, range(first, last), look.asked) for one in columns]
+        return [[one[k] for one in told] for k in range(last - first)]
+
+    rows = [row or [None] * len(columns) for row in lines.by_line(first, last, each)]
+    cells = dict[str, Sequence[Cell | None]]()
+    for k, column in enumerate(columns):
+        told = [row[k] for row in rows]
+        cells[column] = (
+            [_answer(one) for one in told]
+            if look.asked
+            else with_shares([_number(one, str(look.memories)) if one else None for one in told])
+        )
+    every = [[cells[one["id"]][row] if one["id"] in cells else None for one in grid["columns"]]
+             for row in range(len(rows))]  # fmt: skip
+    reading = lines.shown[0]
+    names, palette = reading.answers.names, reading.palette
+    named = {
+        label for some in cells.values() for one in some if one for label, _ in one.get("top", ())
+    }
+    groups = {label: palette.groups[palette.group_of[names.index(label)]] for label in named}
+    shown = {"name": name, "asked": bool(look.asked), "columns": columns, "rows": every}
+    return {**grid, "labels": {**grid["labels"], **groups}, "cells": shown}
+
+
+def _answer(told: MemoryTold | None) -> Cell | None:
+    return {"top": list(told.asked.labels)} if told and told.asked else None
+
+
+def _number(told: MemoryTold, which: str) -> float | None:
+    """One number of all heads: the length of all, the mean of their ranks, the median half-life."""
+    if which == "norm":
+        return math.hypot(*told.norm)
+    if which == "rank":
+        return sum(told.rank) / len(told.rank) if told.rank else None
+    return told.half_life[1] if told.half_life else None
 
 
 def _matrices(lines: Lines) -> tuple[str, ...]:

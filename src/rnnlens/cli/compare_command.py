@@ -137,7 +137,7 @@ def _written(
         {
             "bits": round(one.bits, 5), "most": round(one.most, 5), "step": one.step + 1,
             "word": one.words[one.step], "first": one.said[0], "second": one.said[1],
-            "sentence": " ".join(one.words), "link": where,
+            "sentence": " ".join(one.words), "times": one.times, "link": where,
         }
         for one, where in zip(top, links, strict=True)
     ]  # fmt: skip

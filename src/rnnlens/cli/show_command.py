@@ -16,6 +16,7 @@ from rnnlens.cli.output import draw
 from rnnlens.cli.shared_flags import add_trust_flags, allow_code, check_runs
 from rnnlens.cli.view_command import unique_names
 from rnnlens.draw import figure, saving, terminal
+from rnnlens.draw.cells import NUMBERS
 from rnnlens.draw.columns import MANY
 from rnnlens.draw.look import Look
 from rnnlens.draw.printable import printable
@@ -62,6 +63,7 @@ examples:
   rnnlens show runs/news "the dogs near the house" --written-by y@5 --follow were --against was
   rnnlens show runs/news "the keys to the cabinet {is|are} on the table" --kinds outputs
   rnnlens show runs/lstm "we stand in solidarity" --beside runs/gru
+  rnnlens show recall "b 3 d 7 b 5 ? b" --asked d
   rnnlens show runs/news "we stand in solidarity" --rows 3-4 --kinds layer2 -o teaser.pdf
   head -1 sentences.txt | rnnlens show runs/news - -o figure.png --width 7"""
 
@@ -133,6 +135,11 @@ def _add_look(look: Any) -> None:
                       "0, their mean)")  # fmt: skip
     look.add_argument("--pins", default="", metavar="LIST",
                       help="states to ring in a figure, such as l2:8,h2:8")  # fmt: skip
+    look.add_argument("--memories", choices=tuple(NUMBERS),
+                      help="in the cells of memories that are matrices, a number rather than what "
+                      "the probe says: norm, effective rank or median half-life")  # fmt: skip
+    look.add_argument("--asked", metavar="WORD",
+                      help="or what they would answer if this word came next")  # fmt: skip
     look.add_argument("--no-key", dest="key", action="store_false",
                       help="draw no key of colours and marks below a figure")  # fmt: skip
     look.add_argument("--title", default="", metavar="TEXT", help="above a figure")
@@ -160,6 +167,7 @@ def run_show(args: argparse.Namespace) -> int:
     text = sentence(args.sentence)
     check_runs(*filter(None, (args.at, args.beside)))
     from rnnlens.ask.grids import drawn_columns, grid_of
+    from rnnlens.ask.memories import with_cells
     from rnnlens.page import saved_page
     from rnnlens.reading.lines import Lines
 
@@ -173,6 +181,7 @@ def run_show(args: argparse.Namespace) -> int:
     # A figure has what it shows; a file that is looked at, or read by a program, has everything.
     is_part = not args.output or args.output.suffix.lower() in figure.ENDINGS
     grid = grid_of(lines.showing(drawn_columns(lines, look.kinds)) if is_part else lines)
+    grid = with_cells(grid, lines, look) if is_part else grid
     followed = _followed(args, lines)
     more = [*grid["notes"], *reasons(args, lines)]
     if not grid["semantics"]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.pace import checkpoint
 from rnnlens.base.rules import colour
+from rnnlens.draw.cells import Cell, brief, cell_at, cells_key, is_told
 from rnnlens.draw.columns import chosen_columns
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
@@ -184,13 +185,17 @@ class _Layout:
         """What every label that will be drawn is called."""
         states = (row[k] for row in self.grid["rows"] for k in self.columns)
         labels = {label for state in states if state for label, _ in state["top"][: self.bars]}
+        cells = self.grid.get("cells", {}).get("rows", ())
+        told = (one for row in cells for one in row if one)
+        labels |= {label for one in told for label, _ in one.get("top", ())[: self.bars]}
         return {name_of(label, self.grid) or label for label in labels}
 
     def _characters(self) -> set[str]:
         """Every character that will be drawn."""
         words = [word["text"] for word in self.grid["words"]]
         names = [column["name"] + column["symbol"] for column in self.grid["columns"]]
-        texts = [*words, *names, *self.labels, *self.grid["groups"], self.title]
+        told = self.grid.get("cells", {}).get("name", "")
+        texts = [*words, *names, *self.labels, *self.grid["groups"], self.title, told]
         return set(printable("".join(texts)))
 
     def figure(self) -> "Figure":
@@ -247,8 +252,12 @@ class _Layout:
             self._word(y, row, self.grid["words"][row])
             for x, k in zip(self._lefts(), self.columns, strict=True):
                 checkpoint()
-                if self.grid["rows"][row][k]:
-                    self._state(x, y, row, k)
+                if state := self.grid["rows"][row][k]:
+                    cell = None if self.scale_of else cell_at(self.grid, row, k)
+                    if cell and not state["unread"]:
+                        self._memory(cell, x, y)
+                    else:
+                        self._state(x, y, row, k)
                 if (row, k) in self.pins:
                     self._ring(x, y)
             y += self.pitch
@@ -279,23 +288,26 @@ class _Layout:
                 name = "" if layer == last else str(layer)
             self.pen.text(members[0][0], y + SMALL, name, color=_GREY)
         named = not self.look.symbols
-        upright = self.compact and named
-        names = [self._name(column, upright) if named else "" for column in self.described]
+        told = [is_told(self.grid, column) for column in self.described]
+        upright = self.compact and (named or any(told))
+        names = [self._name(column, upright) if named or other else ""
+                 for column, other in zip(self.described, told, strict=True)]  # fmt: skip
         tall = max(map(self.pen.width, names)) + 4 if upright else 0.0
         base = y + SMALL + 16 + tall
-        for (x, column), name in zip(placed, names, strict=True):
+        for (x, column), name, other in zip(placed, names, told, strict=True):
+            colour = _INK if other else _GREY
             if upright:
                 self.pen.text(x + 8, base - 14, name, rotation=90, ha="center", va="bottom",
-                              color=_GREY)  # fmt: skip
+                              color=colour)  # fmt: skip
             elif name:
-                self.pen.text(x, base + 9, name, color=_GREY)
+                self.pen.text(x, base + 9, name, color=colour)
             if named and not column["letter"]:
                 continue  # a submodule's output has no symbol but its name
             centre = {"ha": "center"} if self.compact else {}
             symbol = _mathematical(column, not named)
             self.pen.text(x + 8 * self.compact, base, symbol or self._plain(column),
                           11 if symbol else SMALL, parse_math=bool(symbol), **centre)  # fmt: skip
-        return base + (15 if named and not upright else 7)
+        return base + (15 if (named or any(told)) and not upright else 7)
 
     def _plain(self, column: Mapping[str, Any]) -> str:
         room = self.cell - (3 if self.compact else 6)
@@ -305,6 +317,9 @@ class _Layout:
     def _name(self, column: Mapping[str, Any], whole: bool) -> str:
         """As much of a kind's name as fits its column: long-term for long-term memory."""
         name, room = self.pen.shown(column["name"]), self.cell - 6
+        if is_told(self.grid, column):  # which must not be taken for what a probe says
+            name = self.pen.shown(self.grid["cells"]["name"])
+            return name if whole else self.pen.clipped(name, room)
         if whole:
             return name
         if not column["letter"]:
@@ -355,7 +370,7 @@ class _Layout:
         value = scale.values[row][column] if scale else 0.0
         colour = scale.shade(value) if scale and self.compact else state["colour"]
         edge = mixed(colour, 0.82, "#000000")
-        wide, high = (16.0, 10.0) if self.compact else (_BLOCK, self.pitch - 6)
+        wide, high = self._size()
         silent = self.grid["columns"][column].get("silent")
         outside = (state.get("outside") or silent) and not (scale and self.compact)
         if state["unread"] or (outside and not scale):
@@ -386,6 +401,27 @@ class _Layout:
             return
         for k, (label, probability) in enumerate(state["top"][: self.bars]):
             self._label(label, probability, (left, y + k * _LINE), room)
+
+    def _size(self) -> tuple[float, float]:
+        """Of a state's rectangle."""
+        return (16.0, 10.0) if self.compact else (_BLOCK, self.pitch - 6)
+
+    def _memory(self, cell: Cell, x: float, y: float) -> None:
+        """A memory's number on a bar, or the labels that it answers with."""
+        (wide, high), top = self._size(), cell.get("top", ())
+        groups, labels = self.grid["groups"], self.grid["labels"]
+        colour = mixed(groups[labels[top[0][0]]], top[0][1]) if top else mixed(_GREY, cell["share"])
+        self.pen.box(x, y, wide, high, colour, mixed(colour, 0.82, "#000000"))
+        if self.compact:
+            return
+        left, room = x + _BLOCK + 3, self.cell - _BLOCK - 3 - 6
+        for k, (label, probability) in enumerate(top[: self.bars]):
+            self._label(label, probability, (left, y + k * _LINE), room)
+        if not top:
+            self.pen.text(left, y + _BASE, brief(cell["number"]))
+            below = y + _LINE if high > _LINE + 3 else y + high - 1.6
+            self.pen.box(left, below, room, 2.4, _TRACK)
+            self.pen.box(left, below, max(0.01, cell["share"] * room), 2.4, _GREY)
 
     def _label(self, label: str, p: float, at: tuple[float, float], room: float) -> None:
         """A label on its bar, which is on a track of 100%, and its number where there is room."""
@@ -448,6 +484,8 @@ class _Layout:
         )
         if not (self.compact or self.scale_of or grid.get("scale")):
             yield "bar = √probability" + (", numbers in %" if self.values else ""), ""
+        if told := cells_key(grid, self.compact):
+            yield told, ""
         if has_outside(grid):
             yield OUTSIDE, "hatch"
         if has_rivals(grid):

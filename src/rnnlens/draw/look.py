@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.cells import NUMBERS
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.probe.semantics import base, shift
 
@@ -34,6 +35,10 @@ class Look:
     head: int = 0  #: Of a pair whose attention has several heads, which is told; 0: their mean.
     pins: str | Sequence[str] = ""  #: States to ring in a figure, such as "l2:8,h2:8".
     key: bool = True  #: Below a figure: what colours and marks mean.
+    #: What cells of memories that are matrices show in the place of what the probe says: "norm",
+    #: "rank" or "half_life".
+    memories: str | None = None
+    asked: str | None = None  #: Or what they would answer if this word came next.
     title: str = ""  #: Above a figure.
     width: float | None = None  #: Of a figure, in inches.
 
@@ -48,6 +53,16 @@ class Look:
             raise RnnlensError(f"{self.bars} bars: give a number from 1 to {most_bars}")
         if self.density not in (None, "bars", "compact"):
             raise RnnlensError(f"no density is called {self.density!r}; give bars or compact")
+        if self.memories is not None and self.memories not in NUMBERS:
+            raise RnnlensError(
+                f"memories {self.memories!r}: give {', '.join(NUMBERS)}, or leave it out for what "
+                "the probe says"
+            )
+        if self.memories and self.asked:
+            raise RnnlensError(
+                f"cells of memories show {self.memories} or what {self.asked!r} is answered; give "
+                "memories or asked"
+            )
         if self.head < 0:
             raise RnnlensError(f"head {self.head}: give the number of a head, or 0 for their mean")
 
@@ -87,6 +102,8 @@ def chosen_rows(grid: Grid, rows: str, followed: Grid | None = None) -> tuple[Gr
     then = chosen(grid, "then") if grid.get("then") else []
     part = {"words": words, "count": len(grid["words"]), "lines": lines, "changes": changes,
             "then": then}  # fmt: skip
+    if cells := grid.get("cells"):
+        part["cells"] = {**cells, "rows": chosen({**cells, "from": grid.get("from", 0)})}
     return {**grid, **part, "rows": chosen(grid)}, followed
 
 

@@ -45,7 +45,9 @@ def notes_of(disagreement: "Disagreement") -> tuple[str, ...]:
 
     short = disagreement.short()
     left_out = f"{short:,} sentences of fewer than {LEAST_WORDS} words are compared and not listed"
-    return (*disagreement.notes, *((left_out,) if short else ()))
+    again = len(disagreement.sentences) > len({*disagreement.sentences})
+    once = "a sentence that comes several times is listed once: ×3 is three times"
+    return (*disagreement.notes, *((left_out,) if short else ()), *((once,) if again else ()))
 
 
 def sentence_table(
@@ -61,7 +63,9 @@ def sentence_table(
         labels = "".join(padded(label, _LABEL) + " " for label in one.said)
         words = [f"[{w}]" if k == one.step else w for k, w in enumerate(one.words)]
         start = f"{one.bits:5.2f} {one.most:5.2f}  {labels}"
-        lines.append(start + clip(" ".join(words), max(20, width - width_of(start))))
+        times = f"  {_times(one)}" if one.times > 1 else ""
+        room = max(20, width - width_of(start) - width_of(times))
+        lines.append(start + clip(" ".join(words), room) + times)
     return "\n".join([*lines, *(printable(note) for note in notes_of(disagreement))])
 
 
@@ -81,7 +85,8 @@ def sentence_page(
     rows = [
         f"<tr><td>{one.bits:.3f}</td><td>{one.most:.3f}</td>"
         + "".join(f"<td>{escape(printable(label))}</td>" for label in one.said)
-        + f'<td><a href="{escape(link)}">{_sentence(one)}</a></td></tr>'
+        + f'<td><a href="{escape(link)}">{_sentence(one)}</a>'
+        + (f" {_times(one)}</td></tr>" if one.times > 1 else "</td></tr>")
         for one, link in zip(top, links, strict=True)
     ]
     return "\n".join([
@@ -93,6 +98,11 @@ def sentence_page(
         *(f"<p>{escape(printable(note))}</p>" for note in notes_of(disagreement)),
         "</body></html>", "",
     ])  # fmt: skip
+
+
+def _times(one: "DisagreedSentence") -> str:
+    """How often a sentence comes."""
+    return f"×{one.times:,}"
 
 
 def _sentence(one: "DisagreedSentence") -> str:

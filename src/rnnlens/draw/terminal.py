@@ -7,6 +7,7 @@ from itertools import groupby, product
 from typing import Any
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.cells import Cell, brief, cell_at, cells_key, is_told
 from rnnlens.draw.columns import chosen_columns, last_layer
 from rnnlens.draw.followed import FollowedScale
 from rnnlens.draw.look import (
@@ -45,6 +46,7 @@ PLAIN, INDEXED, TRUE = 0, 256, 1 << 24  # how many colours a terminal can show
 
 _RESET = "\x1b[0m"
 _SHADES = "░▒▓█"
+_NUMBERED = "#77777f"  # of the rectangle of a number
 _NO_COLOUR = 0.005  # a share that is none
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _FORMS = ((12, 4), (12, 0), (7, 0))  # widths of a label and its bar, the best first
@@ -124,7 +126,9 @@ class _Screen:
         if look.compact:
             return alone
         states = (row[k] for row in self.grid["rows"] for k in self.columns)
-        labels = (label for state in states if state for label, _ in state["top"][:bars])
+        labels = [label for state in states if state for label, _ in state["top"][:bars]]
+        told = (one for row in self.grid.get("cells", {}).get("rows", ()) for one in row if one)
+        labels += [label for one in told for label, _ in one.get("top", ())[:bars]]
         longest = max((width_of(self._called(label, colours)) for label in labels), default=1)
         forms = [
             _Cells(colours, bars, min(label, max(longest, 7)), bar, not look.symbols)
@@ -207,10 +211,16 @@ class _Screen:
         symbols = [padded(_symbol(column, cells), cells.width) for column in described]
         lines = [layers, self._joined(panel, symbols)]
         if cells.names:
-            names = [padded(_name(column, cells.width), cells.width) for column in described]
+            names = [padded(self._heading(column), cells.width) for column in described]
             named = self._joined(panel, names)
             lines.append(f"\x1b[2m{named}{_RESET}" if cells.colours else named)  # faint
         return [" " * self.margin + line for line in lines]
+
+    def _heading(self, column: Mapping[str, Any]) -> str:
+        """A kind's name, or what its cells show in the place of what its probe says."""
+        if is_told(self.grid, column):
+            return clip(str(self.grid["cells"]["name"]), self.cells.width)
+        return _name(column, self.cells.width)
 
     def _word(self, word: Mapping[str, Any], row: int) -> str:
         room = self.margin - self.behind
@@ -225,10 +235,11 @@ class _Screen:
         state, wide = self.grid["rows"][row][column], _BLOCK if self.cells.lines else _ALONE
         if state is None:  # of a pair, one step back of its first word
             return " " * wide
-        if state["unread"] or state.get("outside"):
-            return ("╱" if state["unread"] else "╳") * wide
-        if self.grid["columns"][column].get("silent"):
-            return "╲" * wide
+        if (cell := self._told(row, column)) and not state["unread"]:
+            return self._told_block(cell, wide)
+        silent = self.grid["columns"][column].get("silent")
+        if state["unread"] or state.get("outside") or silent:
+            return ("╱" if state["unread"] else "╳" if state.get("outside") else "╲") * wide
         rival = state.get("rival")
         if self.cells.colours:
             block = self.cells.paper(" " * (wide - bool(rival)), state["colour"])
@@ -236,9 +247,19 @@ class _Screen:
             return block + (self.cells.paper(" ", shown) if rival else "")
         if state["share"] < _NO_COLOUR:
             return " " * wide
-        shade = _SHADES[min(int(state["share"] * len(_SHADES)), len(_SHADES) - 1)]
+        shade = _shade(state["share"])
         close = self.letters[rival] if rival else ""
         return self.letters[state["group"]] + shade * (wide - 1 - len(close)) + close
+
+    def _told_block(self, cell: Cell, wide: int) -> str:
+        """The rectangle of a memory that shows a number, or what it would answer."""
+        top = cell.get("top")
+        part = top[0][1] if top else cell["share"]
+        group = self.grid["labels"][top[0][0]] if top else ""
+        if self.cells.colours:
+            full = self.grid["groups"][group] if top else _NUMBERED
+            return self.cells.paper(" " * wide, mixed(full, part))
+        return (self.letters[group] if top else "") + _shade(part) * (wide - bool(top))
 
     def _beside(self, row: int, column: int, line: int) -> str:
         """What stands beside a rectangle: what is followed, or one of the most probable labels."""
@@ -246,7 +267,13 @@ class _Screen:
         if not cells.lines or state is None:
             return " " * (cells.width - _BLOCK) if cells.lines else ""
         silent = self.grid["columns"][column].get("silent")
-        if state["unread"] or ((state.get("outside") or silent) and not self.scale):
+        cell = None if state["unread"] else self._told(row, column)
+        if cell and "number" in cell:
+            drawn = f" {bar(cell['share'], cells.bar)}" if cells.bar else ""
+            number = brief(cell["number"])
+            return f" {padded(number, cells.label)}{drawn}" if not line else " " * len(
+                f" {padded('', cells.label)}{drawn}")  # fmt: skip
+        if state["unread"] or ((state.get("outside") or silent) and not (self.scale or cell)):
             told = _VOID if state["unread"] else _OUTSIDE if state.get("outside") else _SILENT
             void = told if state["top"] and not line else ""
             return f" {padded(void, cells.label + (cells.bar and cells.bar + 1))}"
@@ -255,7 +282,8 @@ class _Screen:
             number, part, colour = self.scale.typed(value)
             drawn = f" {cells.ink(bar(part, cells.bar), colour)}" if cells.bar else ""
             return f" {number.rjust(cells.label)}{drawn}"
-        label, probability = state["top"][line] if line < len(state["top"]) else ("", 0.0)
+        top = cell["top"] if cell else state["top"]
+        label, probability = top[line] if line < len(top) else ("", 0.0)
         drawn = ""
         if cells.bar:
             drawn, group = bar(bar_length(probability), cells.bar), self.grid["labels"].get(label)
@@ -264,6 +292,10 @@ class _Screen:
         if cells.colours and name_of(label, self.grid):
             said = f"\x1b[2m{said}{_RESET}"  # faint
         return f"{self._apart(row, column, line)}{said}{drawn}"
+
+    def _told(self, row: int, column: int) -> Cell | None:
+        """What a memory's cell shows in the place of what its probe says."""
+        return None if self.scale else cell_at(self.grid, row, column)
 
     def _called(self, label: str, colours: int) -> str:
         """A label, or its name set apart from words: by faint letters, else by brackets."""
@@ -300,6 +332,8 @@ class _Screen:
         yield "", f"faded = {paleness(self.grid)}" if coloured else "░▒▓█ = ever more decided"
         if self.cells.bar and not self.scale:
             yield "", "bar = √probability"
+        if told := cells_key(self.grid, not self.cells.lines):
+            yield "", told
         if has_outside(self.grid):
             yield "╳", OUTSIDE
         if has_rivals(self.grid):
@@ -310,6 +344,10 @@ class _Screen:
             yield "?", "unknown word"
         if self.grid.get("lines") and self.cells.lines:
             yield "▄", "bits from the line above, █ is 1"
+
+
+def _shade(share: float) -> str:
+    return _SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)]
 
 
 def parted_lines(grid: Grid) -> list[str]:

@@ -21,6 +21,7 @@ from rnnlens.ask.continuation import Continued, continuation
 from rnnlens.ask.decision import Decision, decision
 from rnnlens.ask.follow import Followed, follow_all
 from rnnlens.ask.grids import drawn_columns, grid_of
+from rnnlens.ask.memories import with_cells
 from rnnlens.ask.results import ByKind, Values
 from rnnlens.ask.stand_ins import DRAWS
 from rnnlens.ask.turns import Turns, all_turns
@@ -77,7 +78,7 @@ class Drawn:
         >>> grid.figure(kinds="outputs", bars=2)  # doctest: +SKIP
         """
         some, new = followed.to_json() if followed else None, changed_look(look, changes)
-        return figure.build(self.part(new.kinds), new, some)
+        return figure.build(with_cells(self.part(new.kinds), self._lines, new), new, some)
 
     def save(
         self,
@@ -93,7 +94,9 @@ class Drawn:
         """
         some = followed.to_json() if followed else None
         new, ending = changed_look(look, changes), Path(path).suffix.lower()
-        drawn = self.part(new.kinds) if ending in figure.ENDINGS else self.json
+        drawn = self.json
+        if ending in figure.ENDINGS:
+            drawn = with_cells(self.part(new.kinds), self._lines, new)
         saved_page.save(drawn, Path(path), new, some)
         return Path(path)
 

@@ -21,10 +21,11 @@ from rnnlens.page.bundle import standalone
 def check_whole(grid: Grid, ending: str, look: Look, followed: Grid | None) -> None:
     """Refuse rows, labels to follow and kinds that there are not, of a file of the whole grid."""
     chosen_columns(grid["columns"], look.kinds)
-    if look.rows or followed:
+    if look.rows or followed or look.memories or look.asked:
         raise RnnlensError(
-            f"a {ending} file holds the whole grid: it takes neither rows nor labels to follow; "
-            f"give a name ending in {', '.join(figure.ENDINGS)}"
+            f"a {ending} file holds the whole grid as probes tell it: it takes neither rows nor "
+            "labels to follow, nor anything else for the cells of memories; give a name ending in "
+            f"{', '.join(figure.ENDINGS)}"
         )
 
 

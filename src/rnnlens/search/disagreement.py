@@ -1,5 +1,6 @@
 """Two kinds of states over a whole corpus: where do they disagree most?"""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,6 +47,7 @@ class DisagreedSentence(NamedTuple):
     step: int  #: Of the word after which they are furthest apart.
     most: float  #: The divergence there.
     said: tuple[str, str]  #: The most probable label of each there.
+    times: int = 1  #: How often the corpus has it.
 
 
 @dataclass(frozen=True)
@@ -80,18 +82,24 @@ class Disagreement:
 
     def top(self, count: int = 50, least: int = LEAST_WORDS) -> list[DisagreedSentence]:
         """The sentences of so many words at `least` on which the two disagree most, by their mean;
-        of a corpus of shorter ones, any.
+        of a corpus of shorter ones, any. One that comes several times is told once.
         """
         means, long = self.mean, np.diff(self.starts) >= least
-        order = np.argsort(-np.where(long | ~long.any(), means, -1), kind="stable")[:count]
-        return [self._sentence(k, means[k]) for k in order if long[k] or not long.any()]
+        times = Counter(self.sentences)
+        listed = dict[tuple[str, ...], int]()  # the first place of each
+        for k in np.argsort(-np.where(long | ~long.any(), means, -1), kind="stable"):
+            if len(listed) == count:
+                break
+            if long[k] or not long.any():
+                listed.setdefault(self.sentences[k], int(k))
+        return [self._sentence(k, means[k], times[words]) for words, k in listed.items()]
 
-    def _sentence(self, number: int, mean: float) -> DisagreedSentence:
+    def _sentence(self, number: int, mean: float, times: int) -> DisagreedSentence:
         first, last = self.starts[number], self.starts[number + 1]
         step = int(self.bits[first:last].argmax())
         most = float(self.bits[first + step])
         said = self.said(0, first + step), self.said(1, first + step)
-        return DisagreedSentence(self.sentences[number], float(mean), step, most, said)
+        return DisagreedSentence(self.sentences[number], float(mean), step, most, said, times)
 
     @torch.inference_mode()
     def said(self, side: int, place: int) -> str:

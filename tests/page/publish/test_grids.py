@@ -308,6 +308,26 @@ def test_a_key_costs_one_row(formula):
 
 
 @pytest.mark.slow
+def test_questions_asked_at_the_same_time_are_answered_as_one_by_one(formula):
+    """Others have their turn in the midst of a row, and ask about states of their own then."""
+    ends = [{"text": "the dog sees", "column": "h1", "row": row} for row in (1, 2)]
+    asked = [
+        ("api/grid", {"text": "the dog sees a bird , she said"}),
+        ("api/grid", {"text": "a bird sees the dogs now", "semantic": "input"}),
+        ("api/divergence", {"pairs": [dict(zip("ab", ends, strict=True))]}),
+        ("api/follow", {"text": "the dog sees a bird", "labels": ["dog"]}),
+    ]
+    alone = answered(
+        "grids.mjs",
+        {"lenses": [sent(formula)], "ways": [False], "questions": [(0, *one) for one in asked]},
+    )
+    together = answered("together.mjs", {**sent(formula), "questions": asked})
+    assert together["answers"] == [one["gives"] for one in alone]
+    rows = sum(len(one["gives"]["rows"]) for one in alone[:2])
+    assert together["pauses"] > 3 * rows  # more than one of each layer, and of the row
+
+
+@pytest.mark.slow
 def test_padding_is_no_word_that_people_type():
     names = ["<pad>", *WORDS[1:]]
     lens = rnnlens.fit(Masked().eval(), batches(), names, inputs=names, epochs=1)

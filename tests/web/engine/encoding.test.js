@@ -48,7 +48,7 @@ for (const wasm of [true, false]) {
           for (let label = 0; label < labels; label++) machine.floats[block + (state >> 2) * labels * 4 + label * 4 + (state & 3)] = shape(label, state);
         }
         const answers = { names: Array.from({ length: labels }, String), several: false, scale: null };
-        const encodings = encoder.encode(block, states, labels, palette, answers), wanted = encodings.map((_, k) => (k * 5) % labels);
+        const encodings = await encoder.encode(block, states, labels, palette, answers, [], async () => {}), wanted = encodings.map((_, k) => (k * 5) % labels);
         const outcomes = encoder.outcomes(block, encodings, wanted, labels);
         encodings.forEach((encoding, state) => {
           const logits = answers.names.map((_, label) => shape(label, state)), right = naive(logits, bytes, wanted[state]);
@@ -72,7 +72,8 @@ test("logits that are no numbers are refused", async () => {
   await machine.start(true);
   machine.floats[block + 5] = NaN;
   for (const several of [true, false]) {
-    assert.throws(() => encoder.encode(block, 2, 4, palette, { names: ["a", "b", "c", "d"], several, scale: null }), /too large to draw/);
+    const answers = { names: ["a", "b", "c", "d"], several, scale: null };
+    await assert.rejects(encoder.encode(block, 2, 4, palette, answers, [], async () => {}), /too large to draw/);
   }
 });
 

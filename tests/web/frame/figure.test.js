@@ -17,3 +17,8 @@ test("everything that is chosen is", () => {
   assert.equal(command, "rnnlens show news here --beside gru --semantic input --rows 7-8 --kinds layer1 --bars 2 --density compact "
     + "--follow are,were --against is --width 3.3 --pins h1:7 --symbols --no-key -o figure.pdf");
 });
+
+test("so is what the cells of memories show", () => {
+  assert.match(commandOf(grid, { ...asked, memories: "half_life" }), / --memories half_life -o /);
+  assert.match(commandOf(grid, { ...asked, asked: "a b" }), / --asked 'a b' -o /);
+});

@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
 import { laneNames } from "../../../src/rnnlens/page/web/base/lanes.js";
 import { drawRow, drawWord } from "../../../src/rnnlens/page/web/grid/draw.js";
+import { distinct } from "../../../src/rnnlens/page/web/grid/lanes.js";
 import { placeAt, rowAt, topOf } from "../../../src/rnnlens/page/web/grid/layout.js";
+import { plainView } from "../../../src/rnnlens/page/web/net/address.js";
 import { all, compact, laidOut, texts } from "../drawing.js";
 import { pair } from "../sample.js";
 
@@ -19,6 +21,25 @@ test("a lane is called by its run, by the words that differ first, or by its edi
   assert.deepEqual(edited(["h1@2:2=0"]), ["before", "edited"]);
   assert.deepEqual(edited(["h1@1:2=0"]), ["edited", "without edits"]);
   assert.deepEqual(edited(["h1@2=0"]), ["first", "second"]);
+});
+
+test("a name that is cut ends otherwise than the one it begins as", () => {
+  const cut = (most) => (text) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
+  assert.equal(distinct("brackets-rglru", "brackets", cut(20)), "brackets-rglru");
+  assert.equal(distinct("brackets-rglru", "brackets", cut(7)), "…rglru");
+  assert.equal(distinct("brackets-rglru", "brackets", cut(5)), "rglru");
+  assert.equal(distinct("brackets", "brackets-rglru", cut(5)), "brac…"); // of which nothing is left
+  assert.equal(distinct("a-long-name", "another", cut(5)), "a-lo…"); // which begin otherwise
+});
+
+test("the names of two runs have room, unless the page is narrow", () => {
+  const [first, second] = pair().sides, runs = { ...pair(), sides: [first, { ...second, run: "a-run-of-a-long-name" }] }, held = hold(/** @type {any} */ (runs), null);
+  const named = (layout) => held.lines.flatMap((_, row) => texts(drawWord(held, row, layout)));
+  assert.ok(named(laidOut(held)).includes("a-run-of-a-long-name"));
+  const narrow = laidOut(held, plainView(), { width: 390, height: 700 });
+  assert.ok(narrow.words < 0.3 * 390, "where there is little, it is the states'");
+  const cut = held.lines.flatMap((_, row) => all(drawWord(held, row, narrow), "text", "lane second")).find((one) => one.children.length > 1);
+  assert.equal(cut?.children[1].children[0], "a-run-of-a-long-name", "told whole where one points at it");
 });
 
 test("each row has the lane of its reading, thick, and the other one thin; common rows have none", () => {

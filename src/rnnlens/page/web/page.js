@@ -89,7 +89,7 @@ export class Page {
       },
       onServer: (there) => source.patience === undefined && this.say("server", there ? "" : "the server does not answer; asking again"),
       onDiffer: (wish) => this.lens.differ(wish && this.grid ? stillShown(this.grid, wish) : ""),
-      onBusy: (busy) => gridView.scroller.setAttribute("aria-busy", String(busy)),
+      onBusy: (busy) => gridView.setBusy(busy),
       inView: (row) => gridView.rowsInView(row),
       waits: (text) => place.text.matches(":focus") && halfTyped(text, place.text.selectionEnd ?? 0),
     }, source.ask);

@@ -8,8 +8,8 @@ import { visible } from "./format.js";
 
 const MATRIX = "S"; // the letter of a memory that is a matrix
 
-/** What each number is called. @type {Record<Which, string>} */
-export const NUMBERS = { norm: "norm", rank: "effective rank", half_life: "half-life" };
+/** What each number is called; heads or units have a half-life each. @type {Record<Which, string>} */
+export const NUMBERS = { norm: "norm", rank: "effective rank", half_life: "median half-life" };
 
 /** @param {Pick<Column, "letter">} column */
 export const isMatrix = ({ letter }) => letter === MATRIX;

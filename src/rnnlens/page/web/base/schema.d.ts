@@ -379,6 +379,10 @@ export interface FigureQuestion {
   against?: string[];
   /** such as l2:8; at most 2,000 */
   pins?: string[];
+  /** what cells of memories that are matrices show; null: what the probe says */
+  memories?: "norm" | "rank" | "half_life" | null;
+  /** or what they would answer if this word came next; at most 200 characters */
+  asked?: string | null;
   /** whether colours and marks are explained below */
   key?: boolean;
   /** at most 20,000 characters */
@@ -783,8 +787,10 @@ export interface MemoryTold {
   norm: Size[];
   /** of each head; none: it is no matrix */
   rank: Size[];
-  /** a tenth, half and nine tenths of units have less; null within: infinite */
+  /** of ten heads or units at most the shortest, the median and the longest, of more their first tenth, median and last tenth; null within: infinite */
   half_life: (Size | null)[] | null;
+  /** heads or units that each have a half-life */
+  lasting: Count;
   /** what it answers to the word; null: none was given */
   asked: MemoryAnswer | null;
 }

@@ -37,12 +37,13 @@ export class Encoder {
   /**
    * Encode the first so many of a block of states.
    * @param {number} block @param {number} count @param {number} labels @param {Palette} palette @param {Answers} answers
-   * @param {OfNumber[]} numbers of each, where labels are numbers
-   * @returns {Encoding[]}
+   * @param {OfNumber[]} numbers of each, where labels are numbers @param {Pause} pause
+   * @returns {Promise<Encoding[]>}
    */
-  encode(block, count, labels, palette, answers, numbers = []) {
+  async encode(block, count, labels, palette, answers, numbers, pause) {
     /** @type {Encoding[]} */ const found = [];
     for (let k = 0; k < count; k += 4) {
+      await pause();
       const at = block + k * labels, lanes = Math.min(4, count - k);
       found.push(...(answers.several ? this.several(at, lanes, labels, palette)
         : this.four(at, lanes, labels, palette, answers, numbers.slice(k, k + 4))));

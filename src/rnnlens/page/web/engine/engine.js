@@ -3,6 +3,7 @@
 import { repr } from "./python.js";
 import { Refusal } from "../base/refusal.js";
 import { COUNTS, TEXTS } from "../base/rules.js";
+import { turn } from "../base/turn.js";
 import { divergences } from "./divergence.js";
 import { following } from "./follow.js";
 import { grid } from "./grid.js";
@@ -95,16 +96,4 @@ function pauses(signal) {
     }
     signal?.throwIfAborted();
   };
-}
-
-/** Until whatever waits has had its turn; a timer would wait longer. */
-function turn() {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve(undefined);
-    };
-    port2.postMessage(null);
-  });
 }

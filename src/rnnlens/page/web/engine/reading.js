@@ -105,7 +105,7 @@ export class Reading {
   async logits(id, row, pause) {
     const { kind, back } = this.column(id, row), { states, before } = await this.states(row, row + 1, pause);
     const state = back ? before.get(kind) ?? new Float32Array(0) : of(states, kind)[0];
-    return this.subject.rows.logitsOf(this, kind, state);
+    return this.subject.rows.logitsOf(this, kind, state, pause);
   }
 
   /** What the model predicts after a word, as it gives it: numbers where it predicts these. @param {number} row @param {Pause} pause */

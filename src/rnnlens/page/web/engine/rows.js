@@ -30,6 +30,7 @@ export class Rows {
     this.palettes = palettes;
     this.predicts = predicts;
     this.machine = machine;
+    /** @type {Promise<void>} once nobody has the block any more */ this.free = Promise.resolve();
     this.computed = 0; // rows so far, for those who measure
     const all = Object.keys(semantics), labels = Math.max(...all.map((one) => answersTo(one).names.length));
     const groups = Math.max(...Object.values(palettes).flatMap((some) => Object.values(some).map((one) => one.groups.length)));
@@ -71,16 +72,34 @@ export class Rows {
   }
 
   /**
-   * Leave the logits of a row in the block.
-   * @param {Reading} reading @param {(kind: string) => Float32Array | undefined} stateOf
+   * Do something that needs the block, while nobody else has it: others get their turn in the midst of a row, which in
+   * plain JavaScript takes long, and may ask about states of their own then.
+   * @template T @param {() => Promise<T>} work @returns {Promise<T>}
    */
-  fill(reading, stateOf) {
+  async alone(work) {
+    const before = this.free;
+    /** @type {() => void} */ let done = () => {};
+    this.free = new Promise((resolve) => { done = resolve; });
+    await before;
+    try {
+      return await work();
+    } finally {
+      done();
+    }
+  }
+
+  /**
+   * Leave the logits of a row in the block.
+   * @param {Reading} reading @param {(kind: string) => Float32Array | undefined} stateOf @param {Pause} pause
+   */
+  async fill(reading, stateOf, pause) {
     const { floats } = this.machine, { semantic, answers } = reading, kinds = this.kinds(reading), start = this.constantsOf(reading);
     floats.copyWithin(this.block, start, start + this.sizeOf(reading));
     const probed = kinds.filter((kind) => kind !== PREDICTION), count = probed.length;
     const numbers = probed.map((kind) => this.probes?.kinds.indexOf(kind) ?? 0);
     if (count) this.probes?.stack(semantic).add(numbers, probed.map((kind) => stateOf(kind) ?? new Float32Array(0)), this.block);
     const y = kinds.length > count ? stateOf(PREDICTION) : undefined;
+    await pause();
     if (y) this.predict(y, this.block + (count >> 2) * answers.names.length * 4 + (count & 3), answers);
     reading.edits?.checkSize(floats.subarray(this.block, this.block + this.sizeOf(reading)));
     this.computed++;
@@ -99,7 +118,7 @@ export class Rows {
    * Have the logits of each of some rows in the block, one after the other, and do something with them at once. The row
    * before the first is among them where a column shows what was one step back.
    * @param {Reading} reading @param {number} first @param {number} last @param {Pause} pause
-   * @param {(t: number, kept: Encoding[] | null, key: string) => void} work `kept`: what was encoded of it before
+   * @param {(t: number, kept: Encoding[] | null, key: string) => void | Promise<void>} work `kept`: what was encoded of it before
    */
   async visit(reading, first, last, pause, work) {
     const { session, machine } = this, { ids, edits } = reading;
@@ -114,10 +133,12 @@ export class Rows {
     for (let t = begin; t < last; t++) {
       await pause();
       const known = kept.get(t);
-      if (known) machine.floats.set(known.logits, this.block);
-      else if (t < 0) this.fill(reading, (kind) => (session.network.alike ? null : found?.before.get(kind)) ?? session.zeros.get(kind));
-      else this.fill(reading, (kind) => found?.states.get(kind)?.[t - (missing ?? 0)]);
-      work(t, known?.encodings ?? null, key(t));
+      await this.alone(async () => {
+        if (known) machine.floats.set(known.logits, this.block);
+        else if (t < 0) await this.fill(reading, (kind) => (session.network.alike ? null : found?.before.get(kind)) ?? session.zeros.get(kind), pause);
+        else await this.fill(reading, (kind) => found?.states.get(kind)?.[t - (missing ?? 0)], pause);
+        await work(t, known?.encodings ?? null, key(t));
+      });
     }
   }
 
@@ -129,8 +150,8 @@ export class Rows {
    */
   async encoded(reading, first, last, pause, keep) {
     /** @type {Map<number, Map<string, Encoded>>} */ const rows = new Map();
-    await this.visit(reading, first, last, pause, (t, kept, key) => {
-      const encodings = kept ?? this.encodings(reading, t);
+    await this.visit(reading, first, last, pause, async (t, kept, key) => {
+      const encodings = kept ?? await this.encodings(reading, t, pause);
       const size = this.sizeOf(reading);
       if (!kept && key && (t <= first || t >= last - NEXT || !this.session.network.causal)) {
         this.recent.put(key, { encodings, logits: this.machine.floats.slice(this.block, this.block + size) });
@@ -141,11 +162,11 @@ export class Rows {
     return rows;
   }
 
-  /** The encodings of what is in the block, of one timestep. @param {Reading} reading @param {number} t */
-  encodings(reading, t) {
+  /** The encodings of what is in the block, of one timestep. @param {Reading} reading @param {number} t @param {Pause} pause */
+  async encodings(reading, t, pause) {
     const { answers } = reading, colours = this.palettes[this.semantics[reading.semantic].palettes][reading.palette];
     const kinds = this.kinds(reading), numbers = answers.scale ? kinds.map((kind) => this.ofNumber(reading, kind, t)) : [];
-    const made = this.encoder.encode(this.block, kinds.length, answers.names.length, colours, answers, numbers);
+    const made = await this.encoder.encode(this.block, kinds.length, answers.names.length, colours, answers, numbers, pause);
     const outside = (/** @type {string} */ kind) => (kind === PREDICTION ? null
       : this.probes?.stack(reading.semantic).outside(this.probes.kinds.indexOf(kind)) ?? null);
     return made.map((encoding, k) => ({ ...encoding, outside: outside(kinds[k]) }));
@@ -196,11 +217,13 @@ export class Rows {
     return found;
   }
 
-  /** What one state says of every label. @param {Reading} reading @param {string} kind @param {Float32Array} state */
-  logitsOf(reading, kind, state) {
+  /** What one state says of every label. @param {Reading} reading @param {string} kind @param {Float32Array} state @param {Pause} pause */
+  logitsOf(reading, kind, state, pause) {
     const kinds = this.kinds(reading);
-    this.fill(reading, (one) => (one === kind ? state : this.session.zeros.get(one)));
-    return this.logits(kinds.indexOf(kind), reading.answers.names.length);
+    return this.alone(async () => {
+      await this.fill(reading, (one) => (one === kind ? state : this.session.zeros.get(one)), pause);
+      return this.logits(kinds.indexOf(kind), reading.answers.names.length);
+    });
   }
 }
 

@@ -4,6 +4,7 @@
 import { quote, visible } from "../base/format.js";
 import { besideOf } from "../base/lines.js";
 import { html } from "../base/markup.js";
+import { isMatrix } from "../base/memories.js";
 import { heads } from "../base/pairs.js";
 import { shownColumns } from "../base/columns.js";
 import { parseKinds, parseRows, spanText } from "../grid/part.js";
@@ -180,10 +181,11 @@ export class FigureMode {
   /** @param {Held} grid @param {View} view @returns {FigureQuestion} */
   request(grid, view) {
     const kinds = this.kinds.value.split(",").map((word) => word.trim()).filter(Boolean);
-    const width = this.width.querySelector("[aria-checked=true]")?.getAttribute("data-value");
+    const width = this.width.querySelector("[aria-checked=true]")?.getAttribute("data-value"), tells = this.part(grid, view).columns?.some(isMatrix) === true;
     return { run: grid.run, text: grid.text, beside: besideOf(grid), semantic: grid.semantic, palette: grid.palette, rows: this.rows.value.trim(),
       kinds: kinds.length ? kinds : shownColumns(grid, view.kinds).map((column) => column.id), bars: view.bars,
       density: view.density, symbols: view.naming === "symbols", head: Math.min(view.head, heads(grid)), width: width ? Number(width) : null,
+      memories: tells ? view.memories : null, asked: tells ? view.asked : null,
       labels: view.follow?.labels ?? [], against: view.follow?.against ?? [], edits: grid.edits,
       pins: this.pins.checked ? this.chosenPins() : [], key: this.key.checked };
   }
@@ -253,6 +255,7 @@ export function commandOf(grid, asked) {
     ["--beside", asked.beside], ["--semantic", grid.semantic !== grid.semantics[0] && asked.semantic], ["--palette", grid.palette !== grid.palettes[0] && asked.palette],
     ["--rows", asked.rows], ["--kinds", kinds !== usual && kinds], ["--bars", asked.bars !== 3 && asked.bars],
     ["--density", asked.density === "compact" && "compact"], ["--follow", asked.labels?.join()], ["--against", asked.against?.join()],
+    ["--memories", asked.memories], ["--asked", asked.asked],
     ["--width", asked.width], ["--pins", asked.pins?.join()],
     ...(asked.edits ?? []).map((edit) => /** @type {[string, string]} */ (["--edit", edit])),
   ];

@@ -14,16 +14,17 @@ const TYPED = 500; // ms after the last key of a word
 
 const HOW = "The memory as it is here, asked by the question of this word, as if it came next; the probe of what the layer reads tells of the answer. It is no cause of anything.";
 const NUMBERS = "Norm: the length of the memory as one vector. Effective rank: how many directions it has in effect, by its singular values; 1 where it holds one pair of key and value. "
-  + "Half-life: words until half of it would be gone, were every word like this one; of each head or unit.";
+  + "Half-life: words until half of it would be gone, were every word like this one; every head or unit has its own.";
+const FEW = 10; // heads or units of which the shortest and the longest are told
 
 /** The numbers of a memory, in words. @param {MemoryTold} told */
 export function numbersOf(told) {
   const { rank, half_life: lives } = told, [norm, effective, life] = /** @type {const} */ (["norm", "rank", "half_life"]).map((which) => short(numberOf(told, which) ?? 0));
   const parts = [`norm ${norm}`];
   if (rank.length) parts.push(`effective rank ${effective}${rank.length > 1 ? `, a mean over ${rank.length} heads` : ""}`);
-  const [low, , high] = (lives ?? []).map((one) => one ?? Infinity);
-  const around = low === high ? "" : ` (the median; a tenth have less than ${short(low)}, a tenth more than ${short(high)})`;
-  if (lives) parts.push(`half-life ${life} words${around}`);
+  const [low, , high] = (lives ?? []).map((one) => one ?? Infinity), each = `${told.lasting.toLocaleString("en")} ${told.lasting === told.norm.length ? "heads" : "units"}`;
+  const of = told.lasting > FEW ? `the middle four fifths of ${each}` : each;
+  if (lives) parts.push(low === high ? `half-life ${life} words` : `half-life ${short(low)} to ${short(high)} words of ${of}, median ${life}`);
   return parts.join("; ");
 }
 

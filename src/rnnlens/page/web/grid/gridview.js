@@ -5,6 +5,7 @@ import { isUnfinished } from "../base/held.js";
 import { sideName } from "../base/pairs.js";
 import { html, redraw, shape, toDom } from "../base/markup.js";
 import { measurer } from "../base/text.js";
+import { turn } from "../base/turn.js";
 import { drawHeader, drawing, drawRow, drawRowHead } from "./draw.js";
 import { seriesAt } from "./scale.js";
 import { layOut, overhang, placeAt, rowsBetween, rowsFrom, slotsAt, topOf } from "./layout.js";
@@ -18,6 +19,8 @@ import { moved, reveal } from "./movement.js";
  * @typedef {{onHover: (place: Place | null) => void, onSelect: (place: Place) => void, onRange?: () => void}} Callbacks
  * @typedef {{element: HTMLElement, word: Element, states: Element, shape: Shape, drawn: unknown, text: string, over: number}} Row
  */
+
+const SLICE = 14; // ms of drawing after which others get their turn
 
 export class GridView {
   /** @param {HTMLElement} root @param {Callbacks} callbacks */
@@ -36,6 +39,9 @@ export class GridView {
     /** @type {Place | null} */ this.hovered = null;
     /** @type {Element[]} */ this.marked = [];
     this.waiting = 0;
+    this.drawings = 0; // how often drawing has begun, so that what is left of an earlier time is let be
+    this.left = false; // whether rows in view are still to be drawn
+    this.asking = false; // whether rows are still asked for
     /** Called once everything has another place. @type {() => void} */ this.onLayout = () => {};
     this.picking = false; // whether pointer and keys choose a part, rather than states to look at
     // Sizes are kept: to ask for them in the midst of drawing would lay the page out twice.
@@ -147,19 +153,45 @@ export class GridView {
     return this.layout && this.grid ? rowsBetween(this.layout, this.grid.words.length, this.top, this.room.height) : [0, 0];
   }
 
-  draw() {
-    const { grid, layout } = this;
+  /** Draw the rows in view: as many at once as take no longer than a slice, then the others. @param {number} slice ms */
+  draw(slice = SLICE) {
+    const { grid, layout } = this, [first, end] = this.range();
     if (!grid || !layout) return;
-    const [first, end] = this.range();
     for (const [row, held] of this.rows) {
       if (row >= first && row < end) continue;
       held.element.remove();
       this.rows.delete(row);
     }
+    this.drawFrom(first, grid, layout, slice, ++this.drawings);
+  }
+
+  /** @param {number} first @param {Held} grid @param {Layout} layout @param {number} slice @param {number} drawing once another has begun, this one is over */
+  drawFrom(first, grid, layout, slice, drawing) {
+    if (drawing !== this.drawings) return;
+    const end = this.range()[1], until = performance.now() + slice;
     unmark(this.marked); // rows are redrawn as they were drawn
     this.marked = [];
-    for (let row = first; row < end; row++) this.drawRow(grid, row, layout);
+    let row = first;
+    for (; row < end && (row === first || performance.now() < until); row++) this.drawRow(grid, row, layout);
     this.mark();
+    this.left = row < end;
+    for (let k = row; k < end; k++) { // they keep what they show meanwhile, unless it would stand in the place of another
+      const held = this.rows.get(k);
+      held?.element.classList.toggle("unplaced", held.drawn === undefined);
+    }
+    this.tellBusy();
+    if (this.left) turn().then(() => this.drawFrom(row, grid, layout, slice, drawing));
+  }
+
+  /** Whether rows are still asked for. @param {boolean} asking */
+  setBusy(asking) {
+    this.asking = asking;
+    this.tellBusy();
+  }
+
+  tellBusy() {
+    this.scroller.setAttribute("aria-busy", String(this.asking || this.left));
+    this.body.toggleAttribute("data-left", this.left);
   }
 
   /** @param {Held} grid @param {number} row @param {Layout} layout */
@@ -184,6 +216,7 @@ export class GridView {
     }
     // Rows still on their way keep what they showed, marked as stale, so that nothing flickers.
     held.element.classList.toggle("stale", !states);
+    held.element.classList.remove("unplaced");
     if (fresh || (states && (held.drawn !== states || held.over !== this.over.version))) {
       held.drawn = states ?? null;
       held.over = this.over.version;
@@ -259,6 +292,7 @@ export class GridView {
 
   /** Where a state stands on the screen, in view or not. @param {Place} place */
   boxOf(place) {
+    if (this.left) this.draw(Infinity);
     const slot = this.layout?.slots.findIndex((one) => one.column.id === place.column) ?? -1;
     return this.body.querySelector(`[id="${this.id(place.row, slot)}"]`)?.getBoundingClientRect() ?? null;
   }

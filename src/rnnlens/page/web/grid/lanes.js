@@ -9,6 +9,7 @@ import { label, round, SOFT } from "./bars.js";
 const COLOURS = ["#2f5d9b", "#96500f"], CLASSES = ["lane first", "lane second"]; // in files, and on the screen
 export const LANES = 13; // the width of both
 
+const ALIKE = 3; // letters with which two names begin alike, from which on the others are told
 const WIDEST = "<0.1%  6.8%"; // that usually stands under a state
 
 /** @param {Layout} layout @param {number} k */
@@ -49,8 +50,18 @@ function beginsAt({ lines }, row) {
 function laneName(grid, row, own, layout) {
   const name = visible(laneNames(grid)[own]), size = round(9.5 * layout.scale);
   if (layout.density === "compact" || !beginsAt(grid, row) || name === visible(grid.words[row].text)) return [];
-  const x = laneX(layout, own) + 7, said = fitted(name, layout.words - x - 12, size, layout.measure, 600);
-  return [label(x, round(size * 0.95), said, { ...inLane(own), "font-size": size, "font-weight": 600 })];
+  const x = laneX(layout, own) + 7, other = visible(laneNames(grid)[1 - own]), said = distinct(name, other, (text) => fitted(text, layout.words - x - 7, size, layout.measure, 600));
+  return [shape("text", { x, y: round(size * 0.95), "unicode-bidi": "isolate", ...inLane(own), "font-size": size, "font-weight": 600 }, said, ...(said === name ? [] : [shape("title", {}, name)]))];
+}
+
+/** A name that is cut, where it begins as the other does so that it ends otherwise. @param {string} name @param {string} other @param {(text: string) => string} cut */
+export function distinct(name, other, cut) {
+  const said = cut(name), [mine, its] = [[...name], [...other]];
+  let same = 0;
+  while (same < mine.length && mine[same] === its[same]) same++;
+  if (said === name || same < ALIKE || same === mine.length) return said;
+  const rest = mine.slice(same).join("").replace(/^[^\p{L}\p{N}]+(?=.)/u, ""), end = `…${rest}`;
+  return cut(end) === end ? end : cut(rest);
 }
 
 /** How high the line is in which texts part, above what follows; 0: they do not after this row. @param {Layout} layout @param {number} row */

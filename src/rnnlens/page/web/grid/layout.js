@@ -1,6 +1,8 @@
 // Where everything stands: sizes and positions of a grid's drawing, from the room there is.
 
 import { lastLayer, layerName, semanticName, visible } from "../base/format.js";
+import { laneNames } from "../base/lanes.js";
+import { besideOf } from "../base/lines.js";
 import { cellsName, isMatrix } from "../base/memories.js";
 import { sourceColumns, sourceRows } from "../base/pairs.js";
 import { LABEL, PITCH, round } from "./bars.js";
@@ -70,7 +72,8 @@ function wordColumn(grid, { compact, size, scale }, room, measure, now) {
   const most = room > NARROW ? size * (compact ? 11 : 9) : room * 0.27;
   // In steps, so that the columns stand still while a word is typed; lines of two texts are joined at the left.
   const beside = (grid.lines.length ? LANES : 0) + linksWidth(grid);
-  const width = between(Math.ceil((longest + 14 + beside) / 16) * 16, 48, most + linksWidth(grid));
+  const lanes = besideOf(grid) === null || compact || room <= NARROW ? 0 : Math.max(...laneNames(grid).map((name) => measure(visible(name), 9.5 * scale, 600))) + 22; // of runs, which have no word to be told by
+  const width = between(Math.ceil(Math.max(longest + 14 + beside, lanes) / 16) * 16, 48, most + linksWidth(grid));
   const series = seriesIn(grid, numbers + 8, room);
   const needed = Math.round(width + (numbers ? numbers + 8 : 4) + (series ? series.width + 14 : 0));
   return { width: needed <= now && now <= needed + SLACK ? now : needed, size, numbers, series };

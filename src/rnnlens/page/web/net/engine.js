@@ -1,6 +1,7 @@
 // The engine of a published file as the page's source: in a worker where the browser allows one, else beside the page.
 
 import { Refusal } from "../base/refusal.js";
+import { turn } from "../base/turn.js";
 import { canAnswer, Engine } from "../engine/engine.js";
 import { unzipped, unzippedJson } from "./unzip.js";
 
@@ -106,8 +107,13 @@ export async function engineOf(script, parcel) {
     return remote;
   } catch (error) {
     if (error instanceof Refusal && error.status === 400) throw error; // the file's, not the worker's
-    return unpacked(parcel);
+    return besideThePage(await unpacked(parcel));
   }
+}
+
+/** An engine on the page's own thread: what is computed last and what is drawn of it would stand still as one. @param {Answerer} engine @returns {Answerer} */
+function besideThePage(engine) {
+  return { answer: (path, asked, signal) => engine.answer(path, asked, signal).finally(turn) };
 }
 
 /**

@@ -13,7 +13,7 @@ import { TextEdits } from "./changes.js";
 /** @typedef {Posts["api/memory"]["answer"]} MemoryTold */
 /** @typedef {{layer: import("./held.js").AnyLayer, letter: string}} Place of a memory in a layer */
 
-const DECIMALS = 4, SHARES = [0.1, 0.5, 0.9]; // of units that have a shorter half-life
+const DECIMALS = 4, FEW = 10; // heads or units of which the shortest and the longest half-life are told
 const EQUAL = 1e-12; // the cosine of columns that are orthogonal for all that rounding tells
 
 /**
@@ -65,6 +65,7 @@ async function toldOf(reading, column, row, word, pause) {
     norm: parts(state, shape?.heads ?? 1).map((some) => sent(Math.sqrt(some.reduce((sum, value) => sum + value * value, 0))) ?? 0),
     rank: shape ? parts(state, shape.heads).map((head) => sent(effectiveRank(head, shape.columns)) ?? 0) : [],
     half_life: quantiles(Float64Array.from(decay, (stays) => (Math.abs(stays) < 1 ? Math.log(0.5) / Math.log(Math.abs(stays)) : Infinity))).map(sent),
+    lasting: decay.length,
     asked: word === null ? null : await answerTo(reading, found, id, row - back, word, pause),
   };
 }
@@ -91,10 +92,10 @@ function parts(state, count) {
   return Array.from({ length: count }, (_, k) => state.subarray(k * size, (k + 1) * size));
 }
 
-/** Half-lives that a tenth, half and nine tenths of units stay below. @param {Float64Array} lives */
+/** Of ten half-lives at most the shortest, the median and the longest; of more the outer tenths. @param {Float64Array} lives */
 function quantiles(lives) {
-  const ordered = lives.sort();
-  return SHARES.map((share) => ordered[Math.floor(share * (ordered.length - 1))]);
+  const ordered = lives.sort(), last = ordered.length - 1, cut = Math.floor(last / FEW);
+  return [ordered[cut], (ordered[Math.floor(last / 2)] + ordered[Math.ceil(last / 2)]) / 2, ordered[last - cut]];
 }
 
 /** The exponential of the entropy of a matrix's singular values. @param {Float32Array} numbers row after row @param {number} columns */
@@ -147,7 +148,7 @@ async function answerTo(reading, found, kind, row, word, pause) {
     const next = (await subject.session.read(ids, upto + 1, upto + 2, changes, pause)).states;
     const isKept = (/** @type {string} */ letter) => block.json.carried.includes(letter) && letter !== "p" && !(letter in block.json.memories);
     const now = (/** @type {string} */ letter) => (isKept(letter) ? at(letter) : of(next, block.json.ids[letter])[0]);
-    shares.push(probabilities(answers, subject.rows.logitsOf(reading, read, block.family.read(block, at, now))));
+    shares.push(probabilities(answers, await subject.rows.logitsOf(reading, read, block.family.read(block, at, now), pause)));
   }
   const best = shares.map((one) => one.reduce((first, share, label) => (share > one[first] ? label : first), 0)), order = [...shares[0].keys()].sort((a, b) => shares[0][b] - shares[0][a] || a - b);
   return {

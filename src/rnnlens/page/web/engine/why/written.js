@@ -116,7 +116,7 @@ class Question {
   async value(ids, step) {
     const { subject, kind, pause, contrast, rows } = this;
     const { states } = await subject.session.read(ids, step, step + 1, null, pause), [state] = of(states, kind);
-    const all = rows ? null : subject.rows.logitsOf(this.reading, kind, state);
+    const all = rows ? null : await subject.rows.logitsOf(this.reading, kind, state, pause);
     return contrast.every.reduce((sum, label, k) => {
       const logit = rows ? rows[k].weights.reduce((total, x, u) => total + x * state[u], rows[k].constant) : all?.[label] ?? 0;
       return sum + logit * contrast.weights[k];

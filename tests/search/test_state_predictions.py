@@ -12,7 +12,11 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.divergence import bits_between
 from rnnlens.search.build import Plan
 from rnnlens.search.index_files import TOP, Pair
-from rnnlens.search.state_predictions import Predictor
+from rnnlens.search.state_predictions import (
+    Predictor,
+    _negentropies_on_cpu,
+    _negentropies_on_device,
+)
 
 CPU = torch.device("cpu")
 PAIRS = (
@@ -38,9 +42,11 @@ def states(subject: Any) -> dict[str, torch.Tensor]:
 
 
 def logits_of(subject: Any, states: dict[str, torch.Tensor], kind: str) -> torch.Tensor:
-    if kind == PREDICTION:
-        return subject.model.predict(states[kind])
-    return subject.probes.logits(kind, states[kind])
+    own = kind == PREDICTION
+    found: torch.Tensor = (
+        subject.model.predict(states[kind]) if own else subject.probes.logits(kind, states[kind])
+    )
+    return found
 
 
 @pytest.mark.parametrize(("words", "together"), [(1, 1), (2, 4), (3, 6), (5, 50), (64, 64)])
@@ -83,3 +89,17 @@ def test_labels_that_are_equally_probable_stand_in_their_order(subject, states):
     nobody = np.full(COUNT, -1)
     found = predictor.of(states, dict.fromkeys(predictor.kinds, nobody), STARTS)
     assert found.encodings["l2"].labels.tolist() == [list(range(TOP))] * COUNT
+
+
+def test_the_sums_of_a_gpu_are_those_of_a_cpu():
+    """Run here on the CPU."""
+    p = torch.rand(3, 4, 50, generator=torch.Generator().manual_seed(0))
+    ends = [(p[0, 1:], p[1, :-1]), (p[0, 1:], p[2, 1:])]
+    found = []
+    for work in (_negentropies_on_cpu, _negentropies_on_device):
+        sums = torch.empty(2, 3)
+        work(ends, torch.empty(3, 50), torch.empty(3, 50), sums)
+        found.append(sums)
+    assert torch.allclose(*found, rtol=1e-4)
+    both = p[0, 1:] + p[1, :-1]
+    assert torch.allclose(found[0][0], (both * both.log()).sum(1), rtol=1e-4)

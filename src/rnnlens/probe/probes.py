@@ -133,7 +133,8 @@ class Stack:
             every = [self.prepare(k, states[kind]) for k, kind in enumerate(self.kinds)]
             return torch.stack(every, 1)
         z = self._narrow({kind: states[kind] for kind in self.kinds})[0]
-        return z.unflatten(0, (len(self.kinds), -1)).transpose(0, 1).contiguous()
+        by_kind = z.view(len(self.kinds), -1, z.shape[-1])
+        return by_kind.transpose(0, 1).contiguous()
 
     def of_all(self, x: Tensor) -> Tensor:
         """The logits of words that are ready, (N * kinds, V): of all kinds of a word, then of the

@@ -240,7 +240,8 @@ class _Pass:
             a, b, back = with_above[k]
             one = lower[a][row] + (above if back else lower)[b][row]
             sums[k, row] = (one * (one + _TINY).log()).sum()
-        return sums
+        found: Tensor = sums
+        return found
 
     def by_kind(self) -> dict[str, Encodings]:
         """What is drawn of every kind, (N,) each."""

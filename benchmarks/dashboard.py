@@ -27,8 +27,7 @@ BENCHMARKS: dict[str, Sequence[str]] = {  # by name, with flags; in the order of
     "keys": (),
     "answering": (),
     "load": ("--clients", "25"),
-    "load of 50": ("--clients", "50"),
-    "load of 50 by two": ("--clients", "50", "--workers", "2"),
+    "load of 50": ("--clients", "50", "--workers", "2"),  # one process does not hold so many
     "indexing": (),
     "asking": (),
     "opening": (),

@@ -32,6 +32,7 @@ import torch
 from benchmarks.noted import note
 
 from rnnlens.base.files import read_json, sha256, write_json
+from rnnlens.base.threads import one_thread
 from rnnlens.cli import main as main_of_rnnlens
 from rnnlens.corpus.corpus import Corpus, read_tokens
 from rnnlens.corpus.tokens import ReadingConfig
@@ -78,19 +79,22 @@ def clock(device: torch.device) -> float:
 
 @torch.inference_mode()
 def plain(lens: Lens, texts: list[Text], device: torch.device, at_once: int) -> float:
-    """Seconds of tracing and readout alone."""
+    """Seconds of tracing and readout alone; on a CPU by one thread, since several take more time
+    of processors for the same, and much more where others are at work.
+    """
     assert lens.subject.probes
     probes = lens.subject.probes.to(device)
     begin = clock(device)
     sentences = [text.ids for text in texts]
-    for some in traced(
-        lens.subject.model, lens.subject.session.text, sentences, device, words=4096
-    ):
-        states = some.states
-        for k in range(0, len(states[PREDICTION]), at_once):
-            for kind in probes.kinds:
-                probes.logits(kind, states[kind][k : k + at_once]).log_softmax(-1)
-            lens.subject.model.predict(states[PREDICTION][k : k + at_once]).log_softmax(-1)
+    with one_thread():
+        for some in traced(
+            lens.subject.model, lens.subject.session.text, sentences, device, words=4096
+        ):
+            states = some.states
+            for k in range(0, len(states[PREDICTION]), at_once):
+                for kind in probes.kinds:
+                    probes.logits(kind, states[kind][k : k + at_once]).log_softmax(-1)
+                lens.subject.model.predict(states[PREDICTION][k : k + at_once]).log_softmax(-1)
     if device.type == "cuda":
         torch.cuda.synchronize()
     return clock(device) - begin
@@ -120,6 +124,7 @@ def measure_building(lens: Lens, args: argparse.Namespace, device: torch.device)
     with tempfile.TemporaryDirectory() as folder:
         corpus = args.corpus or corpus_of(lens, Path(folder))
         texts = texts_of(lens, corpus, args.sentences, args.times)
+        every = [] if args.alone else [t for k in range(texts.part_count) for t in texts.part(k)]
         seconds, manifest = build(lens, texts, device, Path(folder) / "index")
     size = sum(part.bytes for part in manifest.parts)
     print(
@@ -128,7 +133,6 @@ def measure_building(lens: Lens, args: argparse.Namespace, device: torch.device)
         flush=True,
     )
     if not args.alone:
-        every = [text for number in range(texts.part_count) for text in texts.part(number)]
         for name, at_once in (("4,096 states at once", 4096), ("32 states at once", 32)):
             alone = plain(lens, every, device, at_once)
             note(f"index, of plain tracing with {name}", alone / seconds, "times as fast", 0.7,

@@ -219,11 +219,37 @@ def test_bounds_found_by_counting_separate_exactly(seed, labels, shape):
     assert (largest(x, 20) == order[:, :20]).all()
 
 
-@pytest.mark.parametrize("room", [1, 100, 170])
-def test_the_largest_are_found_a_few_rows_at_a_time(monkeypatch, room):
-    monkeypatch.setattr(encoding, "_IN_CACHE", room)
-    x = np.random.default_rng(2).integers(0, 9, (5, 50)).astype(np.float32)  # with many ties
+@pytest.mark.parametrize("columns", [7, 50, 113, 600, 1000])
+def test_equal_ones_stand_in_the_order_of_their_numbers(columns):
+    random = np.random.default_rng(2)
+    x = random.integers(0, 9, (5, columns)).astype(np.float32)  # with many ties
     assert (largest(x, 7) == np.argsort(-x, 1, kind="stable")[:, :7]).all()
+    numbers = random.permutation(columns)
+    named = numbers[largest(x, 7, numbers)]
+    assert (named == np.argsort(-x[:, np.argsort(numbers)], 1, kind="stable")[:, :7]).all()
+
+
+def test_labels_group_by_group_have_the_sums_of_their_groups():
+    p = torch.rand(6, 40, generator=torch.Generator().manual_seed(1))
+    plain = palette(40)
+    grouped = plain.by_group
+    order = torch.from_numpy(grouped.numbers)
+    assert (np.diff(grouped.group_of) >= 0).all()
+    assert (np.diff(grouped.numbers) < 0).any()
+    assert torch.allclose(grouped.sums(p[:, order]), plain.members @ p.T)
+    assert torch.allclose(plain.sums(p), plain.members @ p.T)
+
+
+@pytest.mark.parametrize("unasked", [0, 3, 15, 20])
+def test_ranks_of_the_labels_that_came_among_states_that_are_asked_for_none(unasked):
+    x = np.random.default_rng(3).integers(0, 30, (20, 40)).astype(np.float32)
+    wanted = np.arange(20) * 2
+    wanted[:unasked] = -1
+    made = encode(torch.from_numpy(x), palette(40), wanted)
+    above = [
+        int((row > row[w]).sum()) + 1 if w >= 0 else 0 for row, w in zip(x, wanted, strict=True)
+    ]
+    assert made.rank.tolist() == above
 
 
 def test_parts_join_in_order():

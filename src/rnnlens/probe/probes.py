@@ -127,6 +127,26 @@ class Stack:
             for x in self.prepare(k, states[kind]).split(size)
         ]
 
+    def side_by_side(self, states: Mapping[str, Tensor]) -> Tensor:
+        """States (N, H) of every kind as `of_all` takes them, (N, kinds, numbers)."""
+        if self.labels is None:
+            every = [self.prepare(k, states[kind]) for k, kind in enumerate(self.kinds)]
+            return torch.stack(every, 1)
+        z = self._narrow({kind: states[kind] for kind in self.kinds})[0]
+        by_kind = z.view(len(self.kinds), -1, z.shape[-1])
+        return by_kind.transpose(0, 1).contiguous()
+
+    def of_all(self, x: Tensor) -> Tensor:
+        """The logits of words that are ready, (N * kinds, V): of all kinds of a word, then of the
+        next.
+        """
+        if self.labels is not None:
+            return packed_product(x.flatten(0, 1), self.labels)
+        logits = x.new_empty(*x.shape[:2], self.map.shape[1])
+        for k in range(len(self.kinds)):
+            logits[:, k] = product(x[:, k], self.map[k])
+        return logits.flatten(0, 1)
+
     def _narrow(self, states: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The states of some kinds through their maps, (N of all these kinds, inner), and their
         sizes, (N,).

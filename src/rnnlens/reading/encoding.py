@@ -25,7 +25,6 @@ _CLOSE = number("close_groups")  # shares that differ by less may as well be the
 BARS = count("state_labels")  # labels kept of each state: what the detail panel shows
 _BLOCKS = 8  # blocks of columns for each bar, or more
 _LARGEST = 32  # columns of a block, beyond which its maximum takes long
-_IN_CACHE = 1 << 19  # numbers that the processor's cache holds beside what is made of them
 _SAMPLE = 16  # a sample takes every sixteenth column
 _SAMPLED = 128  # at least so many
 _ROUNDS = 2  # of mending a guess
@@ -82,6 +81,28 @@ class Palette:
     base: BaseRates | None = None  # that colours fade by; None: by the paper's rule
     #: Those of states that are never asked for one of the labels, a target's end.
     base_without: BaseRates | None = None
+    numbers: Integers | None = None  # (V,) of labels that stand in another order than that of these
+
+    @property
+    def by_group(self) -> "Palette":
+        """For labels that stand group by group, so that those of a group are added up as they are;
+        `numbers` has the order.
+        """
+        order = np.argsort(self.group_of, kind="stable")
+        members = self.members[:, torch.from_numpy(order)]
+        return replace(self, group_of=self.group_of[order], members=members, numbers=order)
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """Where the labels of each group stand, if they stand group by group."""
+        ends = np.cumsum(np.bincount(self.group_of, minlength=len(self.groups)))
+        return list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))
+
+    def sums(self, p: Tensor) -> Tensor:
+        """The probabilities of groups (G, N), given those of labels (N, V)."""
+        if self.numbers is None:
+            return self.members @ p.T
+        return torch.stack([p[:, first:last].sum(1) for first, last in self._spans])
 
     @cached_property
     def alone(self) -> bool:
@@ -197,7 +218,13 @@ class Encodings:
         came, rank = np.zeros(len(x), np.float32), np.zeros(len(x), np.int64)
         value, highest = x[rows, wanted[rows]], x[rows, self.labels[rows, 0]]
         came[rows] = self.probabilities[rows, 0] * np.exp(value - highest)
-        rank[rows] = 1 + _count(x if len(rows) == len(x) else x[rows], np.nextafter(value, np.inf))
+        above = np.nextafter(value, np.inf)
+        if 2 * len(rows) < len(x):
+            rank[rows] = 1 + _count(x[rows], above)
+        else:  # to count in a few more takes less than to copy the others
+            bound = np.full(len(x), np.inf, np.float32)
+            bound[rows] = above
+            rank[rows] = 1 + _count(x, bound)[rows]
         return replace(self, came=came, rank=rank)
 
     def rivals(self) -> Integers:
@@ -240,7 +267,7 @@ def _encode(
     x: Floats = logits.numpy()
     probable: Floats = p.numpy()
     _check_finite(probable[:, 0])  # if one of a row is no number, none is
-    labels = largest(x, min(bars, x.shape[1]))
+    labels = largest(x, min(bars, x.shape[1]), palette.numbers)
     states = np.arange(len(x))
     values = probable[states[:, None], labels]
     with np.errstate(invalid="ignore"):  # of what is impossible
@@ -287,7 +314,7 @@ def _dominant(
     every = palette.base is not None or palette.taking_part == logits.shape[1]
     among = p if every else among_top(logits, palette.taking_part).mul_(p)
     rates = palette.base.rates(bits) if palette.base else None
-    return leading((palette.members @ among.T).numpy(), rates)
+    return leading(palette.sums(among).numpy(), rates)
 
 
 def leading(sums: Floats, base: Doubles | None = None) -> tuple[Integers, Floats, Integers, Floats]:
@@ -358,30 +385,35 @@ def _encode_several(logits: Tensor, palette: Palette, bars: int) -> Encodings:
     )  # fmt: skip
 
 
-def largest(x: Floats, count: int) -> Integers:
-    """The numbers of each row's `count` largest, largest first, without sorting all of them.
+def largest(x: Floats, count: int, numbers: Integers | None = None) -> Integers:
+    """The columns of each row's `count` largest, largest first, without sorting all of them; equal
+    ones stand in the order of their numbers, which are the columns unless given.
 
     Columns are dealt out into blocks: the least of the `count` largest block maxima is a bound that
-    at least so many columns reach, and hardly more. They are looked through three times: a few rows
-    at a time, so that these stay in the processor's cache.
+    at least so many columns reach, and hardly more, all of them in blocks whose maximum does. So
+    all columns are looked through once.
     """
-    rows = max(1, _IN_CACHE // max(1, x.shape[1]))
-    if len(x) <= rows:
-        return _largest(x, count)
-    return np.concatenate([_largest(x[k : k + rows], count) for k in range(0, len(x), rows)])
-
-
-def _largest(x: Floats, count: int) -> Integers:
     size = max(1, min(_LARGEST, x.shape[1] // (_BLOCKS * count)))
-    whole = x.shape[1] // size * size
-    maxima = torch.from_numpy(x[:, :whole]).unflatten(1, (size, -1)).amax(1)
-    tops = np.concatenate([maxima.numpy(), x[:, whole:]], 1)
+    blocks = x.shape[1] // size  # of which the k-th has column k and every so many from there on
+    whole = blocks * size
+    tops: Floats = torch.from_numpy(x[:, :whole]).unflatten(1, (size, -1)).amax(1).numpy()
+    if whole < x.shape[1]:  # what is left over are blocks of one column
+        tops = np.concatenate([tops, x[:, whole:]], 1)
     bound = np.partition(tops, -count, 1)[:, -count, None]
-    rows, columns = np.divmod(np.flatnonzero(x >= bound), x.shape[1])
-    order = np.lexsort((-x[rows, columns], rows))  # equal ones stay in the order of their numbers
+    rows, places = np.divmod(np.flatnonzero(tops >= bound), tops.shape[1])
+    alone = np.flatnonzero(places >= blocks)
+    places[alone] += whole - blocks
+    first = rows * x.shape[1] + places
+    at = first[:, None] + blocks * np.arange(size)  # among all numbers of all rows
+    at[alone] = first[alone, None]
+    values = x.ravel().take(at)
+    reach = values >= bound[rows]
+    reach[alone, 1:] = False
+    values, (rows, columns) = values[reach], np.divmod(at[reach], x.shape[1])
+    order = np.lexsort((columns if numbers is None else numbers[columns], -values, rows))
     starts = np.searchsorted(rows, np.arange(len(x)))
-    first: Integers = columns[order[starts[:, None] + np.arange(count)]]
-    return first
+    found: Integers = columns[order[starts[:, None] + np.arange(count)]]
+    return found
 
 
 def among_top(logits: Tensor, top: int) -> Tensor:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -381,9 +382,17 @@ class _PartMaker:
         waiting: list[
             tuple[Integers, Future[Predictions], dict[str, Tensor], dict[str, Tensor]]
         ] = []
-        for some in traced(self.model, self.side, sentences, device):
+        chunks = traced(self.model, self.side, sentences, device)
+        while True:
+            # Torch's threads would spin beside the pool's, unless these wait for what is traced.
+            idle = len(waiting) > 1 and all(one[1].done() for one in waiting[:-1])
+            with nullcontext() if idle else one_thread():
+                some = next(chunks, None)
+                if some is None:
+                    break
+                beside = self._stored(some.states), self._places(some.states)
             work = pool().submit(self._predictions, some.states, some.sentences)
-            waiting.append((some.rows, work, self._stored(some.states), self._places(some.states)))
+            waiting.append((some.rows, work, *beside))
             if len(waiting) > _AHEAD or device.type == "cuda":
                 rows, done, stored, places = waiting.pop(0)
                 yield rows, done.result(), stored, places

@@ -4,8 +4,8 @@ more in operations that a GPU has, and `reading/divergence.py` that for how far 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -24,10 +24,12 @@ from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, leadi
 from rnnlens.search.index_files import TOP, Pair
 
 _TINY = 1e-30  # its logarithm is finite, and nothing times it is nothing
-_AT_ONCE = 110  # states whose logits a CPU computes at once: they are in its cache when encoded
-# Numbers of a kind's distributions that are held at once: they stay in the cache, or fill a GPU.
-_NUMBERS = {"cpu": 1 << 18, "cuda": 1 << 24}
+# Numbers of a kind's distributions that are held at once: on a CPU so few that two rooms of them
+# stay in a core's own cache, and on a GPU as many as keep it busy.
+_NUMBERS = {"cpu": 120_000, "cuda": 1 << 24}
+_LINEAR = 1 << 18  # on a CPU where each kind has label weights of its own, which are read for each
 _MOST_WORDS = 4096  # at once, where there are few labels
+_TOGETHER = 48  # words at least that a CPU takes through maps, and through the model's own readout
 
 
 @dataclass(frozen=True)
@@ -70,14 +72,40 @@ class Predictor:
     ) -> None:
         self.predict, self.palette, self.device = model.predict, palette, device
         self.stack = probes.stacks[semantic].to(device) if probes else None
-        own = model.predicts and of_model(semantic)
-        self.kinds = (*(probes.kinds if probes else ()), *((PREDICTION,) if own else ()))
+        self.probed = self.stack.kinds if self.stack else ()
+        self.own = model.predicts and of_model(semantic)  # whether it has a prediction of its own
+        self.kinds = (*self.probed, *((PREDICTION,) if self.own else ()))
         self.answers = palette.answers or LabelSet.numbered(len(palette.group_of))
         self.widths = probes.widths.get(semantic, {}) if probes else {}  # of numbers
         self.pairs = tuple(pairs)
         self.group_of = torch.from_numpy(palette.group_of).to(device)
-        numbers = _NUMBERS[device.type] // len(palette.group_of)
-        self.words = max(1, min(_MOST_WORDS, numbers))
+        self.labels = len(palette.group_of) * (2 if self.answers.several else 1)  # yes and no
+        apart = self.stack is not None and self.stack.labels is None and device.type == "cpu"
+        numbers = _LINEAR if apart else _NUMBERS[device.type]
+        self.drawn_by, self.place = palette, np.arange(len(palette.group_of))
+        plain = palette.base is not None and not (self.answers.several or self.answers.scale)
+        if plain and device.type == "cpu" and self.stack and self.stack.labels is not None:
+            self.drawn_by = palette.by_group
+            self.place = np.argsort(self.order)
+            self.stack = replace(self.stack, labels=self.stack.labels[torch.from_numpy(self.order)])
+        #: Words whose distributions are held at once, and whose states are made ready together.
+        self.words = max(1, min(_MOST_WORDS, numbers // len(palette.group_of)))
+        self.together = self.words
+        if device.type == "cpu":
+            self.together *= -(-_TOGETHER // self.words)
+
+    @property
+    def order(self) -> Integers:
+        """The labels that logits are of, column by column: on a CPU those of a group together."""
+        numbers = self.drawn_by.numbers
+        return self.place if numbers is None else numbers
+
+    def own_logits(self, states: Tensor) -> Tensor:
+        """The model's own logits."""
+        logits: Tensor = self.predict(states)
+        if self.drawn_by.numbers is not None:
+            logits = logits.index_select(1, torch.from_numpy(self.drawn_by.numbers))
+        return logits
 
     @torch.inference_mode()
     def of(self, states: States, wanted: Mapping[str, Integers], starts: Integers) -> Predictions:
@@ -91,24 +119,19 @@ class Predictor:
         begins[starts] = begins[count] = True  # whether a word has none before it
         every = np.arange(count)
         steps = torch.from_numpy(every - np.maximum.accumulate(np.where(begins[:-1], every, 0)))
-        blocks: list[_Block] = []
-        for first in range(0, count, self.words):
-            here = slice(first, min(first + self.words, count))
-            block = {kind: values[here] for kind, values in states.items()}
+        made = _Pass(self, min(count, self.together))
+        for first in range(0, count, self.together):
+            here = slice(first, min(first + self.together, count))
+            some = {kind: values[here] for kind, values in states.items()}
             came = {kind: labels[here] for kind, labels in wanted.items()}
-            above = blocks[-1] if blocks else None
-            blocks.append(_Block(self, block, (came, steps[here]), above))
-        encodings = {
-            kind: Encodings.join([block.encodings[kind] for block in blocks]) for kind in self.kinds
-        }
-        return Predictions(encodings, self._joined(blocks, begins))
+            made.add(some, came, steps[here])
+        return Predictions(made.by_kind(), self._known(made.divergences(), begins))
 
-    def _joined(
-        self, blocks: "Sequence[_Block]", begins: NDArray[np.bool_]
+    def _known(
+        self, rows: NDArray[np.float32], begins: NDArray[np.bool_]
     ) -> dict[Pair, NDArray[np.float32]]:
-        """The divergences of all blocks, with NaN where a sentence has no other word there."""
+        """The divergences (pairs, N), with NaN where a sentence has no other word there."""
         bits: dict[Pair, NDArray[np.float32]] = {}
-        rows = torch.cat([block.bits for block in blocks], 1).cpu().numpy()
         for pair, values in zip(self.pairs, rows, strict=True):
             if pair.back > 0:
                 values[begins[:-1]] = np.nan
@@ -119,131 +142,163 @@ class Predictor:
         return bits
 
 
-class _Block:
-    """Some words one after the other, of which all distributions are held until it is done."""
+class _Held:
+    """The distributions of some kinds at words one after the other, below those of the word above
+    the first, and what is drawn of them. All kinds of a word stand together.
+    """
 
-    p: Tensor  # (K, N, V) the distributions
-    room: Tensor  # that they are in, which the next block takes
-    p_above: Tensor  # (K, V) those of the word above, which are there for the divergences alone
-    nats_above: Tensor  # (K,) their entropies
+    def __init__(self, predictor: Predictor, kinds: tuple[str, ...], words: int) -> None:
+        self.predictor, self.kinds = predictor, kinds
+        labels, device = predictor.labels, predictor.device
+        self.p = torch.full((words + 1, len(kinds), labels), 1 / labels, device=device)
+        self.encoded: list[Encodings] = []  # of words and, within a word, of kinds
+        self.nats: list[Tensor] = []  # their entropies
 
-    def __init__(
-        self, predictor: Predictor, states: States,
-        asked: tuple[Mapping[str, Integers], Tensor], above: "_Block | None",
-    ) -> None:  # fmt: skip
-        """`asked`: the labels that came, by kind, and the steps of the words; `above`: the block
-        before, whose room is taken.
-        """
-        wanted, steps = asked
-        device, labels = predictor.device, len(predictor.group_of)
-        labels *= 2 if predictor.answers.several else 1  # of each its yes and its no
-        kinds, count = len(predictor.kinds), len(states[predictor.kinds[-1]])
-        self.encodings: dict[str, Encodings] = {}
-        self.nats = torch.zeros(kinds, count, device=device)  # the entropy
-        if above is None:
-            room = torch.empty(kinds * count * labels, device=device)
-            self.p_above = torch.full((kinds, labels), 1 / labels, device=device)
-            self.nats_above = torch.zeros(kinds, device=device)
-        else:
-            room = above.room
-            self.p_above, self.nats_above = above.p[:, -1].clone(), above.nats[:, -1]
-            del above.p, above.room
-        self.room = room
-        self.p = room[: kinds * count * labels].view(kinds, count, labels)
-        for some, logits in _logits(predictor, states):
-            came = np.concatenate([wanted[kind] for kind in some])
-            own, widths = None, None
-            if predictor.answers.scale:
-                own = states[PREDICTION][:, 0].cpu() if some == (PREDICTION,) else None
-                known = [predictor.widths.get(kind, (1.0,)) for kind in some]
-                widths = torch.cat([width_at(one, steps) for one in known])
-            self._take(predictor, some, logits, (came, own, widths))
-        self.bits = self._divergences(predictor)
-
-    def _take(
-        self, predictor: Predictor, kinds: tuple[str, ...], logits: Tensor, asked: Asked
+    def take(
+        self, logits: Tensor, wanted: Mapping[str, Integers], steps: Tensor, own: Tensor | None
     ) -> None:
-        """Encode some kinds, one after the other, and hold what they predict."""
-        answers = predictor.answers
-        first, size = len(self.encodings), self.p.shape[1]
-        here = slice(first, first + len(kinds))
-        p = torch.softmax(answers.pooled(logits), 1, out=self.p[here].flatten(0, 1))
-        plain = not (answers.several or answers.scale)
-        if plain and predictor.device.type != "cpu":
-            encoded = encode_on_device(logits, p, predictor, asked[0])
+        """Encode some words, and hold what their states predict; `own`: the model's numbers."""
+        predictor, count = self.predictor, len(steps)
+        answers, widths = predictor.answers, None
+        p = torch.softmax(answers.pooled(logits), 1, out=self.p[1 : count + 1].flatten(0, 1))
+        came = np.stack([wanted[kind] for kind in self.kinds], 1).ravel()
+        if answers.scale:
+            known = [predictor.widths.get(kind, (1.0,)) for kind in self.kinds]
+            widths = torch.stack([width_at(one, steps) for one in known], 1).flatten()
+        if predictor.device.type != "cpu" and not (answers.several or answers.scale):
+            encoded = encode_on_device(logits, p, predictor, came)
         else:
-            encoded = encode_on_cpu(logits.cpu(), p.cpu(), predictor, asked)
-        bits = torch.from_numpy(encoded.entropy).to(predictor.device).unflatten(0, (-1, size))
+            encoded = encode_on_cpu(logits.cpu(), p.cpu(), predictor, (came, own, widths))
+        self.encoded.append(encoded)
         if answers.several:  # what is compared has another entropy than what is drawn
-            bits = -(p * (p + _TINY).log2()).sum(1).unflatten(0, (-1, size))
-        self.nats[here] = math.log(2) * bits
-        for k, kind in enumerate(kinds):
-            self.encodings[kind] = encoded.of(slice(k * size, (k + 1) * size))
+            self.nats.append(-(p * (p + _TINY).log()).sum(1))
+        else:
+            self.nats.append(math.log(2) * torch.from_numpy(encoded.entropy).to(p.device))
 
-    def _divergences(self, predictor: Predictor) -> Tensor:
-        """Jensen-Shannon in bits of all pairs for each word, (pairs, N).
+    def move(self, count: int) -> None:
+        """Go on after so many words: the last of them is the one above those that come."""
+        self.p[0] = self.p[count]
+
+    def entropies(self) -> Tensor:
+        """Those of all words, (N, kinds)."""
+        return torch.cat(self.nats).view(-1, len(self.kinds))
+
+
+class _Pass:
+    """What the states of words one after the other predict, of which few are held at once."""
+
+    def __init__(self, predictor: Predictor, most: int) -> None:
+        """`most`: words that are added at once."""
+        self.predictor = predictor
+        words = min(most, predictor.words)
+        self.probed = _Held(predictor, predictor.probed, words) if predictor.probed else None
+        self.own = _Held(predictor, (PREDICTION,), most) if predictor.own else None
+        self.middle: list[Tensor] = []  # (pairs, N) the sums of p log p of pairs, both added
+        self.room = torch.empty(2, words, predictor.labels, device=predictor.device)
+
+    def add(self, states: States, wanted: Mapping[str, Integers], steps: Tensor) -> None:
+        """Take the words that come next."""
+        predictor, count = self.predictor, len(steps)
+        if self.own:
+            own = states[PREDICTION]
+            numbers = own[:, 0].cpu() if predictor.answers.scale else None
+            self.own.take(predictor.own_logits(own), wanted, steps, numbers)
+        ready = predictor.stack.side_by_side(states) if predictor.stack else None
+        for first in range(0, count, predictor.words):
+            here = slice(first, min(first + predictor.words, count))
+            size = here.stop - first
+            if self.probed and predictor.stack and ready is not None:
+                came = {kind: labels[here] for kind, labels in wanted.items()}
+                self.probed.take(predictor.stack.of_all(ready[here]), came, steps[here], None)
+            self.middle.append(self._negentropies(first, size))
+            if self.probed:
+                self.probed.move(size)
+        if self.own:
+            self.own.move(count)
+
+    def _negentropies(self, first: int, count: int) -> Tensor:
+        """The sum of p log p of both distributions added up, for all pairs and each word, (pairs,
+        N).
 
         Of a pair of rows it belongs to the lower one's, whichever kind that is.
         """
-        number = {kind: k for k, kind in enumerate(predictor.kinds)}
-        room = self.p.new_empty(2, *self.p.shape[1:])
-        middle, both = room.new_empty(2, len(predictor.pairs), room.shape[1])  # entropies
-        p, nats = self.p, self.nats
-        for k, pair in enumerate(predictor.pairs):
-            lower, upper = number[pair.kind], number[pair.other]
-            if pair.back < 0:
-                lower, upper = upper, lower
-            if pair.back:
-                torch.add(p[lower, 1:], p[upper, :-1], out=room[0, 1:])
-                torch.add(p[lower, 0], self.p_above[upper], out=room[0, 0])
-                torch.add(nats[lower, 1:], nats[upper, :-1], out=both[k, 1:])
-                both[k, 0] = nats[lower, 0] + self.nats_above[upper]
-            else:
-                torch.add(p[lower], p[upper], out=room[0])
-                torch.add(nats[lower], nats[upper], out=both[k])
-            middle[k] = _negentropy(room[0], room[1])
-        return from_entropies(middle.div_(-2).add_(math.log(2)), both)
+        pairs = self.predictor.pairs
+        lower, above = dict[str, Tensor](), dict[str, Tensor]()
+        for held, start in ((self.probed, 0), (self.own, first)):
+            for k, kind in enumerate(held.kinds if held else ()):
+                p = held.p[start : start + count + 1, k]  # type: ignore[union-attr]
+                above[kind], lower[kind] = p[:-1], p[1:]
+        both, log = self.room[:, :count]
+        sums = both.new_empty(len(pairs), count)
+        on_cpu = both.device.type == "cpu"
+        work = _negentropies_on_cpu if on_cpu else _negentropies_on_device
+        with_above = [_ends(pair) for pair in pairs]
+        ends = [(lower[a], (above if back else lower)[b]) for a, b, back in with_above]
+        work(ends, both, log, sums)
+        for k, row in sums.isnan().nonzero().tolist() if pairs else ():
+            # Where both find something impossible: nothing times no number.
+            a, b, back = with_above[k]
+            one = lower[a][row] + (above if back else lower)[b][row]
+            sums[k, row] = (one * (one + _TINY).log()).sum()
+        found: Tensor = sums
+        return found
+
+    def by_kind(self) -> dict[str, Encodings]:
+        """What is drawn of every kind, (N,) each."""
+        found = dict[str, Encodings]()
+        for held in (self.probed, self.own):
+            if held:
+                every, count = Encodings.join(held.encoded), len(held.kinds)
+                found |= {kind: every.of(slice(k, None, count))
+                          for k, kind in enumerate(held.kinds)}  # fmt: skip
+        return found
+
+    def divergences(self) -> NDArray[np.float32]:
+        """Jensen-Shannon in bits of all pairs for each word, (pairs, N)."""
+        kinds = self.predictor.kinds
+        nats = torch.cat([held.entropies() for held in (self.probed, self.own) if held], 1).T
+        above = torch.cat([torch.zeros_like(nats[:, :1]), nats[:, :-1]], 1)
+        both = torch.empty(len(self.predictor.pairs), nats.shape[1], device=nats.device)
+        for k, pair in enumerate(self.predictor.pairs):
+            a, b, back = _ends(pair)
+            torch.add(nats[kinds.index(a)], (above if back else nats)[kinds.index(b)], out=both[k])
+        middle = torch.cat(self.middle, 1).div_(-2).add_(math.log(2))
+        bits: NDArray[np.float32] = from_entropies(middle, both).cpu().numpy()
+        return bits
 
 
-def _negentropy(p: Tensor, log: Tensor) -> Tensor:
-    """The sum of p log p of each row; `log` is room for logarithms.
-
-    On a CPU numpy's logarithms take a third of the time of torch's.
-    """
-    if p.device.type == "cpu":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(p.numpy(), out=log.numpy())
-            sums = torch.from_numpy(np.vecdot(p.numpy(), logs))
-    else:
-        sums = torch.linalg.vecdot(p, torch.log(p, out=log))
-    impossible = sums.isnan()  # where both find something so: nothing times no number
-    if bool(impossible.any()):
-        some = p[impossible]
-        sums[impossible] = torch.linalg.vecdot(some, (some + _TINY).log())
-    return sums
+def _ends(pair: Pair) -> tuple[str, str, bool]:
+    """The kind of the lower row of a pair, the other kind, and whether that is a row above."""
+    kinds = (pair.other, pair.kind) if pair.back < 0 else (pair.kind, pair.other)
+    return *kinds, pair.back != 0
 
 
-def _logits(predictor: Predictor, states: States) -> Iterator[tuple[tuple[str, ...], Tensor]]:
-    """What states say of every label, (N, V): some kinds at once, one after the other."""
-    stack = predictor.stack
-    if stack is not None:
-        count = len(states[predictor.kinds[-1]])
-        on_cpu = predictor.device.type == "cpu"
-        some = max(1, _AT_ONCE // count) if on_cpu else len(stack.kinds)
-        first = 0
-        for piece in stack.pieces(states, some * count):
-            last = first + piece.count // count
-            yield stack.kinds[first:last], piece.logits()
-            first = last
-    if PREDICTION in predictor.kinds:
-        yield (PREDICTION,), predictor.predict(states[PREDICTION])
+Ends = Sequence[tuple[Tensor, Tensor]]
+
+
+def _negentropies_on_cpu(ends: Ends, both: Tensor, log: Tensor, sums: Tensor) -> None:
+    """Numpy's logarithms take a third of the time of torch's."""
+    x, logs, found = both.numpy(), log.numpy(), sums.numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for k, (a, b) in enumerate(ends):
+            np.add(a.numpy(), b.numpy(), out=x)
+            np.log(x, out=logs)
+            np.vecdot(x, logs, out=found[k])
+
+
+def _negentropies_on_device(ends: Ends, both: Tensor, log: Tensor, sums: Tensor) -> None:
+    for k, (a, b) in enumerate(ends):
+        torch.add(a, b, out=both)
+        sums[k] = torch.linalg.vecdot(both, torch.log(both, out=log))
 
 
 def encode_on_cpu(logits: Tensor, p: Tensor, predictor: Predictor, asked: Asked) -> Encodings:
-    """What is drawn of some states."""
+    """What is drawn of some states, whose logits stand in the predictor's order of labels."""
     # Of sets all labels, since any number of them may hold.
     top = logits.shape[1] if predictor.answers.several else min(TOP, logits.shape[1])
-    return encode(logits.contiguous(), predictor.palette, asked[0], top, p, *asked[1:])
+    wanted = np.where(asked[0] < 0, -1, predictor.place[asked[0]])
+    encoded = encode(logits.contiguous(), predictor.drawn_by, wanted, top, p, *asked[1:])
+    return replace(encoded, labels=predictor.order[encoded.labels])
 
 
 def encode_on_device(

@@ -32,6 +32,7 @@ from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.user_model import UserModel, guarded, users_code
 from rnnlens.base.errors import NotFiniteError, RnnlensError
+from rnnlens.model.block import PAST
 from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.lazy import at_hand
@@ -157,6 +158,8 @@ class Adapter(Traceable):
             if isinstance(layer.cell, LinearCell) and not {*beside}.isdisjoint(layer.ids.values()):
                 at_hand = {*layer.cell.given, layer.cell.output.id}
                 yield from (id_ for letter, id_ in layer.ids.items() if letter not in at_hand)
+            elif PAST.id in layer.ids and not {*beside}.isdisjoint(layer.ids.values()):
+                yield layer.ids[PAST.id]
 
     def align(self, *batches: Pair) -> Axes:
         """Find where words and targets lie beside the states, by changing words of these batches.

@@ -186,3 +186,11 @@ def test_padding_is_no_part_of_old_memories_either():
     states = Adapter(model, feed=feed).trace(IDS).states
     assert not states["S1"][3, 1].any()
     assert states["S1"][4, 1].any()
+
+
+@pytest.mark.parametrize("name", ["cu_seqlens", "cu_seq_lens_q", "seq_idx"])
+def test_packed_texts_are_refused_also_where_a_model_ignores_them(model, name):
+    feed = lambda model, ids: model(ids, use_cache=False, **{name: torch.tensor([0, 5]).int()})  # noqa: E731
+    with pytest.raises(RnnlensError, match=f"is given {name}=, several texts in one sequence"):
+        Adapter(model, feed=feed).trace(IDS)
+    assert not model._forward_pre_hooks

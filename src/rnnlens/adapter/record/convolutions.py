@@ -5,7 +5,6 @@ timestep is computed from inputs that have the edited past in them; before it no
 it was.
 """
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from rnnlens.adapter.modules import own_code
 from rnnlens.model.block import PAST
 from rnnlens.model.cell import Change
 from rnnlens.model.kinds import INPUT
@@ -132,7 +132,7 @@ def convolutions_of(module: nn.Module) -> tuple[Convolution, ...]:
 
 def _globals(module: nn.Module) -> dict[str, Any]:
     """What the code of a layer's class sees."""
-    around: dict[str, Any] = getattr(inspect.unwrap(type(module).forward), "__globals__", {})
+    around: dict[str, Any] = getattr(own_code(type(module).forward), "__globals__", {})
     return around
 
 

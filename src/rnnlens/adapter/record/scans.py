@@ -6,7 +6,6 @@ imported, and a layer of another library that calls one of them is read, too. Te
 sequences of a batch first; here time comes first.
 """
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnlens.adapter.modules import own_code
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Cell, Change, States
 from rnnlens.model.cells.linear_memories import (
@@ -290,7 +290,7 @@ def _lightning(module: Any, a: Arguments) -> ScanCall:
 def _masked(module: Any, values: Tensor, a: Arguments) -> Tensor:
     """States (B, T, C) without those of padding, as a layer that has such a function masks them."""
     mask = a.get("attention_mask")
-    around = getattr(inspect.unwrap(type(module).forward), "__globals__", {})
+    around = getattr(own_code(type(module).forward), "__globals__", {})
     function = around.get("apply_mask_to_padding_states")
     if mask is None or function is None:
         return values if mask is None else values * mask[:, :, None].to(values.dtype)
@@ -377,7 +377,7 @@ def _method_ssd(module: Any, a: Arguments) -> ScanCall:
     u, b, c = mixed.split([module.intermediate_size, groups, groups], -1)
     shapes = (module.num_heads, module.head_dim), *[(module.n_groups, module.ssm_state_size)] * 2
     u, b, c = (one.unflatten(-1, shape) for one, shape in zip((u, b, c), shapes, strict=True))
-    names = inspect.unwrap(type(module).torch_forward).__code__.co_names
+    names = own_code(type(module).torch_forward).__code__.co_names
     limits = module.time_step_limit if "time_step_limit" in names else (module.time_step_min, None)
     step = F.softplus(step + module.dt_bias).clamp(*limits)
     given = SSD.taking(

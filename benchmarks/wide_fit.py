@@ -260,6 +260,8 @@ def main() -> None:
     total = phases._now() - phases.began
     for name, seconds in phases.seconds.items():
         print(f"{name:<24}{seconds:8.1f} s")
+    if told := fitter.estimate:
+        print(f"estimated beforehand: {told.before:.1f} s, and {told.epochs:.1f} s for the epochs")
     asked = {kind: some.weight.shape for kind, some in stack.questions.items()}
     numbers = sum(t.numel() for t in stack.tensors("output").values())
     each = tuple(next(iter(asked.values()), ()))

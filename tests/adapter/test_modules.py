@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from rnnlens.adapter import Adapter
-from rnnlens.adapter.modules import fingerprint, submodules
+from rnnlens.adapter.modules import Watch, fingerprint, submodules
 from rnnlens.base.errors import RnnlensError
 
 
@@ -200,6 +200,64 @@ def test_a_fingerprint_tells_every_change(change, dtype):
     assert fingerprint(module) != before
 
 
+def moved_rows(module: nn.Module) -> None:
+    """A sum of all numbers stays, and no counter of torch's changes."""
+    weight = next(module.parameters()).data
+    weight.copy_(weight.flip(0).clone())
+
+
+@pytest.mark.parametrize("change", [step, load, one_number, buffer, moved_rows])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_a_watch_sees_every_change_also_a_second_one(change, dtype):
+    module = Model().to(dtype)
+    watch = Watch(module)
+    assert watch.is_unchanged()
+    change(module)
+    assert not watch.is_unchanged()
+    assert not watch.is_unchanged()
+
+
+@pytest.mark.parametrize("place", [0, 12345, 4096 * 509 + 1, -1])
+def test_a_watch_sees_one_number_of_many(place):
+    module = nn.Linear(1500, 3001)  # of no even number of blocks
+    watch = Watch(module)
+    with torch.no_grad():
+        module.weight.data.view(-1)[place] += 1e-4
+    assert not watch.is_unchanged()
+
+
+def test_a_watch_sees_columns_change_places_behind_the_counters():
+    module = nn.Linear(1024, 512)  # of which no row lies in two blocks
+    watch, counter = Watch(module), module.weight._version
+    order = torch.arange(1024).view(-1, 2).flip(0).flatten()  # pairs: sums of eight bytes stay
+    module.weight.data.copy_(module.weight.data[:, order])
+    assert module.weight._version == counter
+    assert not watch.is_unchanged()
+
+
+def test_a_watch_takes_the_same_weights_for_the_same_wherever_they_are(monkeypatch):
+    module = Model()
+    watch = Watch(module)
+    Adapter(module).trace(WORDS)
+    module.load_state_dict({name: t.clone() for name, t in module.state_dict().items()})
+    assert watch.is_unchanged()
+    module.head.bias.data = module.head.bias.data.clone()
+    assert watch.is_unchanged()
+    monkeypatch.setattr("rnnlens.adapter.modules.fingerprint", lambda _: pytest.fail("not needed"))
+    assert watch.is_unchanged()  # known by now, so that nothing else is looked at
+
+
+def test_weights_that_torch_counts_no_changes_of_are_watched():
+    with torch.inference_mode():
+        module = nn.Linear(3, 3)
+    watch = Watch(module)
+    assert watch.is_unchanged()
+    with torch.inference_mode():
+        module.weight.add_(1)
+    assert not watch.is_unchanged()
+    assert Watch(nn.Linear(3, 3, device="meta")).is_unchanged()
+
+
 def test_a_fingerprint_is_that_of_the_weights_wherever_they_are():
     module = Model()
     before = fingerprint(module)
@@ -217,10 +275,10 @@ def test_a_fingerprint_is_that_of_the_weights_wherever_they_are():
 
 def test_an_old_version_of_transformers_is_told_with_the_first_that_is_read(monkeypatch):
     library = ModuleType("transformers")
-    vars(library)["__version__"] = "5.12.1"
+    vars(library)["__version__"] = "5.4.0"
     monkeypatch.setitem(sys.modules, "transformers", library)
     old = type("MambaForCausalLM", (nn.Linear,), {"__module__": "transformers.models.mamba"})
-    with pytest.raises(RnnlensError, match=r"of transformers 5\.12\.1 .* from 5\.16 on\)"):
+    with pytest.raises(RnnlensError, match=r"of transformers 5\.4\.0 .* from 5\.6 on\)"):
         Adapter(old(3, 3))
     with pytest.raises(RnnlensError, match="or a scan that is known\\); name the"):
         Adapter(nn.Linear(3, 3))

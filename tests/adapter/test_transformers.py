@@ -1,14 +1,25 @@
 """Recurrent models of the library transformers: every state against the model's own cache."""
 
 import warnings
+from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
 import torch
-from tests.adapter.transformers_models import CONFIGS, WORDS, own_states, tiny
+from tests.adapter.transformers_models import (
+    CONFIGS,
+    TAPS,
+    WORDS,
+    WRONG_BETWEEN_CHUNKS,
+    is_old,
+    own_past,
+    own_states,
+    tiny,
+)
 
 from rnnlens.adapter.adapter import Adapter
 from rnnlens.ask.memory import Direction, stored
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.lazy import at_hand
 from rnnlens.model.traceable import StateEdit
 
@@ -22,6 +33,8 @@ MEMORIES = ("S", "c")
 def model(request):
     if request.param == "xLSTMForCausalLM" and find_spec("xlstm"):
         pytest.skip("transformers takes the package xlstm in place of its own lines")
+    if not hasattr(import_module("transformers"), request.param):
+        pytest.skip("this version of transformers does not have it")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return tiny(request.param)
@@ -41,6 +54,55 @@ def test_states_are_those_of_the_models_own_cache(model, adapter):
         kind = next(f"{one}{layer}" for one in MEMORIES if f"{one}{layer}" in trace.states)
         mine = trace.states[kind][:, 1].reshape(states.shape)
         assert float((mine - states).abs().max()) <= 1e-5 * float(states.abs().max())
+
+
+def test_what_convolutions_remember_is_what_the_models_own_cache_has(model, adapter):
+    trace, own = adapter.trace(IDS), own_past(model, IDS[1])
+    without = ("RwkvForCausalLM", "xLSTMForCausalLM", "MiniMaxForCausalLM")
+    assert bool(own) == (type(model).__name__ not in without)
+    assert {f"p{layer}" for layer in own} == {kind for kind in trace.states if kind[0] == "p"}
+    for layer, states in own.items():
+        mine = trace.states[f"p{layer}"][:, 1]
+        assert float((mine - states).abs().max()) <= 1e-5 * float(states.abs().max())
+
+
+def test_an_edit_of_what_a_convolution_remembers_goes_on_and_one_of_nothing_does_not(adapter):
+    real = adapter.trace(IDS)
+    past = next((kind for kind in real.states if kind[0] == "p"), None)
+    if past is None:
+        pytest.skip("it has no convolution")
+    edits = [StateEdit(past, 3, lambda v: v + 0)]
+    same = adapter.trace(IDS, edits=edits)
+    none = adapter.trace(IDS, edits=[StateEdit(past, 3, torch.zeros_like)])
+    size = float(real.prediction.abs().max())
+    assert float((same.prediction - real.prediction).abs().max()) <= 1e-6 * size
+    assert bool((none.states[past][3] == 0).all())
+    width = real.states[past].shape[-1] // (TAPS - 1)
+    forgotten = [int((none.states[past][3 + k, 0] == 0).sum()) for k in range(TAPS)]
+    assert forgotten == [width * (TAPS - 1 - k) for k in range(TAPS)]
+    assert torch.equal(none.states[past][6], real.states[past][6])
+    assert torch.equal(none.prediction[:3], real.prediction[:3])
+    torch.testing.assert_close(none.prediction[3], real.prediction[3])  # it reads the past no more
+    assert float((none.prediction - real.prediction)[4:].abs().max()) > 1e-5 * size
+
+
+@torch.no_grad()
+def test_a_model_whose_own_cache_forgets_its_convolution_says_what_an_edit_says(model, adapter):
+    if type(model).__name__ not in (
+        "MambaForCausalLM",
+        "Mamba2ForCausalLM",
+        "FalconMambaForCausalLM",
+    ):
+        pytest.skip("others step through attention, or have no such cache")
+    edited = adapter.trace(IDS[:1], edits=[StateEdit("p1", 3, torch.zeros_like)])
+    out = model(IDS[:1, :4], use_cache=True)
+    states = out.cache_params.layers[0].conv_states
+    (states if isinstance(states, torch.Tensor) else states[0]).zero_()
+    for step in range(4, IDS.shape[1]):
+        out = model(IDS[:1, step : step + 1], cache_params=out.cache_params, use_cache=True)
+        torch.testing.assert_close(
+            out.logits[0, 0], edited.prediction[step, 0], rtol=1e-4, atol=1e-4
+        )
 
 
 def test_the_model_predicts_what_it_did(model, adapter):
@@ -93,3 +155,42 @@ def test_rwkv_of_more_than_six_layers_stays_as_it_is():
     real = model(IDS, use_cache=False).logits.transpose(0, 1)
     for logits in traces:
         torch.testing.assert_close(logits, real)
+
+
+@pytest.mark.parametrize("name", WRONG_BETWEEN_CHUNKS)
+def test_old_layers_that_are_wrong_between_chunks_are_refused_there(name):
+    model = tiny(name, chunk_size=8)
+    if not is_old():
+        Adapter(model).trace(IDS)  # of two chunks
+        return
+    Adapter(model).trace(IDS[:, :8])
+    with pytest.raises(RnnlensError, match=r"of more than 8 words, .* has 11: .* 5\.15 or later"):
+        Adapter(model).trace(IDS)
+
+
+def test_a_cache_that_an_old_layer_would_go_on_from_is_refused():
+    model = tiny("MambaForCausalLM")
+    if not is_old():
+        pytest.skip("a scan that is a function is told what it goes on from")
+    cache = model(IDS, use_cache=True).cache_params
+    feed = lambda model, ids: model(ids, cache_params=cache, use_cache=True)  # noqa: E731
+    with pytest.raises(RnnlensError, match=r"goes on from a cache.*give whole sequences"):
+        Adapter(model, feed=feed).trace(IDS[:, :1])
+
+
+def test_padding_is_no_part_of_old_memories_either():
+    model = tiny("MambaForCausalLM")
+    mask = torch.ones_like(IDS)
+    mask[1, :4] = 0
+    feed = lambda model, ids: model(ids, attention_mask=mask, use_cache=False)  # noqa: E731
+    states = Adapter(model, feed=feed).trace(IDS).states
+    assert not states["S1"][3, 1].any()
+    assert states["S1"][4, 1].any()
+
+
+@pytest.mark.parametrize("name", ["cu_seqlens", "cu_seq_lens_q", "seq_idx"])
+def test_packed_texts_are_refused_also_where_a_model_ignores_them(model, name):
+    feed = lambda model, ids: model(ids, use_cache=False, **{name: torch.tensor([0, 5]).int()})  # noqa: E731
+    with pytest.raises(RnnlensError, match=f"is given {name}=, several texts in one sequence"):
+        Adapter(model, feed=feed).trace(IDS)
+    assert not model._forward_pre_hooks

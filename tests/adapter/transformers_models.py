@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 WORDS = 40
+TAPS = 4  # inputs that a convolution sees at once, in all of these
 _SMALL = {"vocab_size": WORDS, "hidden_size": 32, "num_hidden_layers": 2}
 _HYBRID = {
     **_SMALL, "intermediate_size": 32, "num_attention_heads": 2, "num_key_value_heads": 1,
@@ -88,10 +89,33 @@ CONFIGS: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def tiny(name: str) -> nn.Module:
+#: Classes that are wrong for more than one chunk in transformers before 5.15.
+WRONG_BETWEEN_CHUNKS = ("Zamba2ForCausalLM", "NemotronHForCausalLM")
+
+
+def _version() -> tuple[int, ...]:
+    version: str = import_module("transformers").__version__
+    return tuple(map(int, version.split(".")[:2]))
+
+
+def is_old() -> bool:
+    """Whether transformers is from before 5.15, where scans are lines of methods."""
+    return _version() < (5, 15)
+
+
+def tiny(name: str, **other: Any) -> nn.Module:
     """A model of a class, whose weights are random and large enough to matter."""
     transformers: Any = import_module("transformers")
     config, options = CONFIGS[name]
+    if name in WRONG_BETWEEN_CHUNKS and is_old():
+        options = options | {"chunk_size": 16}  # more than any text of the tests has
+    if name == "NemotronHForCausalLM" and (5, 13) <= _version() < (
+        5,
+        16,
+    ):  # other names, and no mlp
+        layers = ["linear_attention", "full_attention"]
+        options = options | {"layers_block_type": layers, "num_hidden_layers": 2}
+    options = options | other
     torch.manual_seed(0)
     model: nn.Module = (
         getattr(transformers, name)(getattr(transformers, config)(**options)).float().eval()
@@ -103,33 +127,70 @@ def tiny(name: str) -> nn.Module:
     return model.requires_grad_(False)
 
 
+def _layers(model: nn.Module, out: Any) -> Iterator[tuple[int, Any]]:
+    """The layers of a cache by their numbers from 1."""
+    cache = getattr(out, "cache_params", None) or out.past_key_values
+    yield from enumerate(cache.layers, 1)
+
+
+def _first(states: Any) -> Tensor | None:
+    """Of what a layer's cache holds; from transformers 5.14 on there may be several."""
+    first: Tensor | None = states if isinstance(states, Tensor) or states is None else states[0]
+    return first
+
+
 def _cached(model: nn.Module, out: Any) -> Iterator[tuple[int, Tensor]]:
     """The memory of each recurrent layer, by its number from 1, after a token was read."""
+    for number, state in enumerate(_memories(model, out), 1):
+        if isinstance(state, Tensor):
+            yield number, state
+
+
+def _memories(model: nn.Module, out: Any) -> list[Any]:
+    """The memory of every layer, and None of those that have none."""
     kind = type(model).__name__
     if kind == "RwkvForCausalLM":
-        for layer in range(out.state[2].shape[-1]):
-            yield layer + 1, out.state[2][..., layer]
-    elif kind == "xLSTMForCausalLM":
-        for layer, state in out.cache_params.rnn_state.items():
-            yield layer + 1, state[0]
-    elif kind == "MiniMaxForCausalLM":
-        for layer, state in enumerate(out.past_key_values.linear_cache):
-            if isinstance(state, Tensor):
-                yield layer + 1, state
+        return list(out.state[2].unbind(-1))
+    if kind == "xLSTMForCausalLM":
+        return [state[0] for _, state in sorted(out.cache_params.rnn_state.items())]
+    if kind == "MiniMaxForCausalLM":
+        return list(out.past_key_values.linear_cache)
+    if kind == "RecurrentGemmaForCausalLM":  # it returns no cache: what its units hold
+        units = [getattr(one.temporal_block, "rg_lru", None) for one in _blocks(model)]
+        return [getattr(unit, "recurrent_states", None) for unit in units]
+    if _is_olmos(out):
+        return list(out.past_key_values.recurrent_states)
+    return [_first(getattr(layer, "recurrent_states", None)) for _, layer in _layers(model, out)]
+
+
+def _is_olmos(out: Any) -> bool:
+    """Whether it is OLMo-Hybrid's own cache, which it had before 5.15."""
+    return hasattr(getattr(out, "past_key_values", None), "conv_states_q")
+
+
+def _past(model: nn.Module, out: Any) -> Iterator[tuple[int, list[Tensor]]]:
+    """What each layer's convolutions have read last, (B, C, taps or one less), after a token."""
+    kind = type(model).__name__
+    if kind in ("RwkvForCausalLM", "xLSTMForCausalLM", "MiniMaxForCausalLM"):
+        return  # they have none
+    if kind == "RecurrentGemmaForCausalLM":
+        for number, layer in enumerate(_blocks(model), 1):
+            if hasattr(layer.temporal_block, "rg_lru"):
+                yield number, [layer.temporal_block.conv1d_state]
+    elif _is_olmos(out):
+        caches = [getattr(out.past_key_values, f"conv_states_{one}") for one in "qkv"]
+        for number, states in enumerate(zip(*caches, strict=True), 1):
+            if states[0] is not None:
+                yield number, list(states)
     else:
-        cache = getattr(out, "cache_params", None) or out.past_key_values
-        for number, layer in enumerate(cache.layers, 1):
-            states = getattr(layer, "recurrent_states", None)
-            if states is not None and states[0] is not None:
-                yield number, states[0]
+        for number, layer in _layers(model, out):
+            state = _first(getattr(layer, "conv_states", None))
+            if state is not None:
+                yield number, [state]
 
 
-def _gemma(model: Any) -> Iterator[tuple[int, Tensor]]:
-    """RecurrentGemma returns no cache: what its units hold."""
-    for number, layer in enumerate(model.model.layers, 1):
-        unit = getattr(layer.temporal_block, "rg_lru", None)
-        if unit is not None:
-            yield number, unit.recurrent_states
+def _blocks(model: Any) -> Any:
+    return model.model.layers
 
 
 @torch.no_grad()
@@ -140,7 +201,20 @@ def own_states(model: nn.Module, ids: Tensor) -> dict[int, Tensor]:
     kept: dict[int, list[Tensor]] = {}
     for length in range(1, len(ids) + 1):
         out = model(ids[None, :length], use_cache=True)
-        gemma = type(model).__name__ == "RecurrentGemmaForCausalLM"
-        for layer, state in _gemma(model) if gemma else _cached(model, out):
+        for layer, state in _cached(model, out):
             kept.setdefault(layer, []).append(state[0].clone())
+    return {layer: torch.stack(states) for layer, states in kept.items()}
+
+
+@torch.no_grad()
+def own_past(model: nn.Module, ids: Tensor) -> dict[int, Tensor]:
+    """What the convolutions of each layer have read last, (T, H) by its number, the oldest first,
+    as the model's own cache has it after every prefix.
+    """
+    kept: dict[int, list[Tensor]] = {}
+    for length in range(1, len(ids) + 1):
+        out = model(ids[None, :length], use_cache=True)
+        for layer, states in _past(model, out):
+            last = [state[0, :, 1 - TAPS :].T.flatten() for state in states]
+            kept.setdefault(layer, []).append(torch.cat(last))
     return {layer: torch.stack(states) for layer, states in kept.items()}

@@ -127,3 +127,15 @@ def test_a_scan_in_anothers_place_is_refused_where_it_reads_something_else(monke
     monkeypatch.setattr(around, "mamba_selective_scan", other)
     with pytest.raises(rnnlens.RnnlensError, match="differs from its recomputed output by"):
         Adapter(module).trace(torch.arange(2, 10)[None])
+
+
+def test_a_tokenizer_with_fewer_pieces_than_batches_have_is_refused():
+    tokenizers = pytest.importorskip("tokenizers")
+    vocabulary = {name: k for k, name in enumerate(NAMES[:30])}
+    pieces = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="w0"))
+    pieces.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    rows = torch.randint(0, WORDS, (6, 3, 9), generator=torch.Generator().manual_seed(0))
+    most = int(rows[:-1, :, :-1].max())
+    batches = [(one[:, :-1], one[:, 1:]) for one in rows]
+    with pytest.raises(rnnlens.RnnlensError, match=f"the number {most} and the .* 0 to 29.* one"):
+        rnnlens.fit(tiny("MambaForCausalLM"), batches, tokenizer=pieces, epochs=0)

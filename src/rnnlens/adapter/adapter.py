@@ -1,6 +1,7 @@
 """The adapter: reads every kind of a user's torch module, and leaves the module unchanged."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -27,11 +28,12 @@ from rnnlens.adapter.record.capture import (
     part_traces,
 )
 from rnnlens.adapter.record.parts import Part
-from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, scans_of
+from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, one_text_a_sequence, scans_of
 from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.user_model import UserModel, guarded, users_code
 from rnnlens.base.errors import NotFiniteError, RnnlensError
+from rnnlens.model.block import PAST
 from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import Kind
 from rnnlens.model.lazy import at_hand
@@ -127,7 +129,7 @@ class Adapter(Traceable):
         if not self._parts and not self._named:
             modules.named(self.module, [one.of for one in self._part_kinds.values()])  # of no kind
             library = modules.library(self.module)
-            since = ", of transformers from 5.16 on" if library.startswith(" of transf") else ""
+            since = ", of transformers from 5.6 on" if library.startswith(" of transf") else ""
             raise RnnlensError(
                 f"{type(self.module).__name__}{library} has no recurrent part that is read (LSTM, "
                 f"GRU, RNN or their cells, or a scan that is known{since}); name the "
@@ -157,6 +159,8 @@ class Adapter(Traceable):
             if isinstance(layer.cell, LinearCell) and not {*beside}.isdisjoint(layer.ids.values()):
                 at_hand = {*layer.cell.given, layer.cell.output.id}
                 yield from (id_ for letter, id_ in layer.ids.items() if letter not in at_hand)
+            elif PAST.id in layer.ids and not {*beside}.isdisjoint(layer.ids.values()):
+                yield layer.ids[PAST.id]
 
     def align(self, *batches: Pair) -> Axes:
         """Find where words and targets lie beside the states, by changing words of these batches.
@@ -404,7 +408,8 @@ class Adapter(Traceable):
         name, feed = type(self.module).__name__, self.user.feed or usual
         guard = users_code(f"the forward of {name}", given=batch)
         restored = restoring(self.module, here | there)
-        with guard, unchanged(batch), restored, modules.uncompiled():
+        whole = one_text_a_sequence(self.module) if self._scans else nullcontext()
+        with guard, unchanged(batch), restored, modules.uncompiled(), whole:
             seeded(self.seed)
             capture.listen(embedding)
             try:

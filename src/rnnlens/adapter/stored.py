@@ -61,7 +61,7 @@ class StoredModule(Traceable):
         """`pieces`: what splits texts into pieces of words, where something does."""
         self.record, self._make, self.pieces = record, make, pieces
         self._adapter: Adapter | None = None
-        self._fingerprint = ""
+        self._watch: modules.Watch | None = None  # of the module's weights, once it is made
         self._lock = RLock()  # two traces at once would record each other's calls
 
     @property
@@ -71,7 +71,7 @@ class StoredModule(Traceable):
             if self._adapter is None:
                 with torch.inference_mode(False):  # else its weights could not be differentiated by
                     self._adapter = self._make()
-                self._fingerprint = modules.fingerprint(self._adapter.module)
+                self._watch = modules.Watch(self._adapter.module)
             return self._adapter
 
     @property
@@ -307,8 +307,7 @@ class StoredModule(Traceable):
         return self.adapter.count(inputs, targets)
 
     def check(self) -> None:
-        adapter = self._adapter
-        if adapter is not None and modules.fingerprint(adapter.module) != self._fingerprint:
+        if self._watch is not None and not self._watch.is_unchanged():
             raise RnnlensError(
                 "the module has changed since its probes were fitted, so that these no longer say "
                 "what it does; fit anew"

@@ -9,10 +9,11 @@ is scaled and gated, mapped, and added to the input. So a cell is two functions,
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from math import prod
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -30,6 +31,7 @@ Curve = Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor]  # x and how it i
 SUM = "t"  # the letter of what a layer's input and its memory add up to
 TAPS = 4  # timesteps that a short convolution sees
 _EPS = 1e-6  # added to a mean square
+_Cell = TypeVar("_Cell", bound=Cell)
 
 
 class Size(NamedTuple):
@@ -133,6 +135,28 @@ def around(output: str, sources: tuple[Edge, ...]) -> tuple[Kind, Kind]:
 
 PAST = Kind("p", "past inputs", "p", "p = the last 3 that the convolution has read",
             (Edge(BELOW), Edge("p", 1)))  # fmt: skip
+
+
+def remembering(cell: _Cell, size: int) -> _Cell:
+    """A cell with the past inputs of a convolution around it, so many numbers, among its kinds."""
+    made = copy(cell)
+    made.__class__ = _remembering(type(cell))
+    if isinstance(made, LinearCell):
+        made.sizes = {**made.sizes, PAST.id: (size,)}
+    return made
+
+
+@cache
+def _remembering(family: type[_Cell]) -> type[_Cell]:
+    """A class of cells like these, with one kind more."""
+    past = replace(PAST, equation="p = what the convolution has read last")
+    fed = (
+        replace(kind, sources=(*kind.sources, Edge(PAST.id, 1)))
+        if kind.id in family.convolved
+        else kind
+        for kind in family.kinds
+    )
+    return type(family.__name__, (family,), {"kinds": (past, *fed), "__doc__": family.__doc__})
 
 
 def begin(w: Weights, generator: torch.Generator) -> None:

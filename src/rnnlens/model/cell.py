@@ -47,6 +47,7 @@ class Cell(ABC):
     dropped: ClassVar[tuple[str, ...]] = ()  # the weights that weight drop thins out
     undecayed: ClassVar[tuple[str, ...]] = ()  # the weights that weight decay leaves alone
     holds: ClassVar[tuple[str, ...]] = ()  # the kinds without which all is linear in the input
+    convolved: ClassVar[tuple[str, ...]] = ()  # the kinds that come from a convolution around it
     reads_before: ClassVar[bool] = False  # whether its output reads the memory before it is written
     in_browser: ClassVar[bool] = False  # whether page/web/engine has its equations, too
 

@@ -146,6 +146,11 @@ class Stream:
         """About how many states have a label."""
         return self.data.pairs(self.semantic)
 
+    @property
+    def room(self) -> int:
+        """Bytes of states that can still be kept."""
+        return self._room
+
     def plan(self, seed: tuple[int, ...] | None) -> list[Ints]:
         """The pieces of each chunk, drawn at random; without a seed, in their order."""
         order = np.arange(len(self.data.counts))

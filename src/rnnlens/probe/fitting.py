@@ -1,6 +1,7 @@
 """Fitting probes: a closed-form start, then softmax regression over streamed states."""
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,6 +28,7 @@ from rnnlens.probe.limits import Sizes
 from rnnlens.probe.measures import prior_nll
 from rnnlens.probe.memory_questions import Questions
 from rnnlens.probe.moments import Moments, Spread, measure
+from rnnlens.probe.needed_time import MANY, Estimate, Work, estimate, prior_of
 from rnnlens.probe.needs import Needs
 from rnnlens.probe.probes import Stack
 from rnnlens.probe.probes_file import Bounds
@@ -133,14 +135,23 @@ class Fitter:
                 f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
             )
         self.progress = FitProgress()
-        self._check_memory()
         last = readout.kind if readout else self.kinds[-1]
+        start = time.perf_counter()
+        chunk = self.train.chunk(self.drawn[0])
+        read = time.perf_counter() - start
+        widths = [chunk.states[kind].shape[1] for kind in self.kinds]
+        self._check_memory(widths)
+        self.wide = max(widths) > LARGEST  # then all kinds as probes take them would be too much
+        self.recipe = Recipe.of(config, self.pairs, max(widths), from_prior=readout is None)
+        self.epochs, self.rate = self.recipe.epochs, self.recipe.rate
+        self.estimate = self._estimated(chunk, read, last)
+        if self.estimate and self.processes.first:
+            machine = "GPU" if is_cuda else "CPU"
+            if said := self.estimate.said(machine, self.shorter("{}={}")):
+                to_stderr(f"{semantic}: {said}")
+        del chunk  # unless it is kept, it is read again
         moments = self._moments(last)
         moments.standardise = config.standardise
-        widest = max(len(moments.mean(kind)) for kind in self.kinds)
-        self.wide = widest > LARGEST  # then all kinds as probes take them would be too much at once
-        self.recipe = Recipe.of(config, self.pairs, widest, from_prior=readout is None)
-        self.epochs, self.rate = self.recipe.epochs, self.recipe.rate
         self.counts = dataset.note_counts(semantic, moments.label_counts)
         self.log_prior = self.answers.prior(self.counts).cpu()  # (V,) what the frequencies say
         whole = [kind for kind in self.kinds if kind not in self.questions]
@@ -172,13 +183,33 @@ class Fitter:
                 asked.weight.div_(self.processes.count)
         return found
 
-    def _check_memory(self) -> None:
+    def _check_memory(self, widths: Sequence[int]) -> None:
         """Say what the fit takes of memory where that is much; refuse what the machine has not."""
-        first = self.train.chunk(self.drawn[0]).states
-        widths = [first[kind].shape[1] for kind in self.kinds]
         needs = Needs.of(self.config, widths, len(self.answers), self.train.size, self.at_once)
         if said := needs.checked(self.device, asked=bool(self.questions)):
             to_stderr(f"{self.semantic}: {said}")
+
+    def _estimated(self, chunk: Chunk, read: float, last: str) -> Estimate | None:
+        """How long the fit takes, by a chunk that took `read` seconds to trace; None: there is so
+        little to do that to find out would take as long.
+        """
+        states, kinds = self.recipe.states * max(1, self.epochs), len(self.kinds)
+        if not len(chunk.labels) or states * kinds * len(self.answers) < MANY:
+            return None
+        chunks = len(self.drawn)
+        size = sum(v.numel() * v.element_size() for v in chunk.states.values())
+        work = Work(
+            chunks, min(chunks, 1 + self.train.room // max(1, size)), self.recipe.states,
+            self.valid.pairs, self.epochs, self.recipe.steps if self.epochs else 0,
+            self.processes.count,
+        )  # fmt: skip
+
+        def measured() -> Moments:
+            return measure([replace(chunk, states=dict(chunk.states))], last, self.answers)
+
+        family = self._family(measured(), self.kinds, None, prior_of(self.answers, chunk.labels))
+        at_once = min(self.at_once, self.recipe.batch)
+        return estimate(family, chunk, measured, read, at_once, work)
 
     def _chunk(self, dataset: Dataset) -> int:
         """How many states of every kind are held at once: on a GPU many, unless they are wide."""

@@ -66,6 +66,7 @@ def inspect_module(
     batches = {name: [Batch.of(pair) for pair in some] for name, some in pairs.items()}
     sort = batches["train"][0].sort
     answers = _other_labels(batches["train"], names or {})
+    _check_pieces(user, batches)
     adapter = Adapter(user, sort=sort)
     telling, *others = (
         Batch.of(adapter.few_sequences(batch)) for batch in most_telling(batches["train"])
@@ -127,6 +128,20 @@ def inspect_module(
         _warn_if_worse_than_unigram(dataset, user.logits is not None)
     vocabulary = Vocabulary.of_user(own.names, (0,) * len(own), inputs)
     return model, dataset, replace(vocabulary, of_texts=of_texts)
+
+
+def _check_pieces(user: UserModel, batches: Mapping[str, Sequence[Batch]]) -> None:
+    """Refuse batches with numbers of pieces that their tokenizer does not have."""
+    if user.tokenizer is None:
+        return
+    pieces = len(user.tokenizer.tokens)
+    for batch in (batch for some in batches.values() for batch in some):
+        words = words_of(batch.inputs, batch.targets)
+        if words is not None and words.numel() and int(words.max()) >= pieces:
+            raise RnnlensError(
+                f"a batch has the number {int(words.max())} and the tokenizer pieces 0 to "
+                f"{pieces - 1}, so that it is not the one the batches were made with; give that one"
+            )
 
 
 def counted(vocabulary: Vocabulary, dataset: Dataset) -> Vocabulary:

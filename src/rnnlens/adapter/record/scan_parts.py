@@ -7,8 +7,9 @@ where something is edited, what is read of the memories after the edit.
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from threading import RLock, get_ident
@@ -18,26 +19,39 @@ import torch
 from torch import Tensor, nn
 
 from rnnlens.adapter.axes.layout import Layout, described, tensors
-from rnnlens.adapter.modules import submodules
+from rnnlens.adapter.modules import own_code, submodules
 from rnnlens.adapter.record.calls import Piece
+from rnnlens.adapter.record.convolutions import (
+    Convolution,
+    Past,
+    convolutions_of,
+    listening,
+    replaced,
+)
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.adapter.record.scans import (
     FUNCTIONS,
     INLINE,
+    INNER,
     SUBMODULES,
     Reader,
     ScanCall,
     Stepped,
+    check_whole,
     merged,
+    method_of,
 )
 from rnnlens.adapter.recurrence import Recurrence, call_of, layers_of, names_in
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.cell import Change
+from rnnlens.model.block import PAST, remembering
+from rnnlens.model.cell import Change, States
 from rnnlens.model.kinds import INPUT
 from rnnlens.model.lazy import LazyStates, at_hand, joined, once
 from rnnlens.model.linear import Scan
 
-_PACKED = ("cu_seqlens", "seq_idx")  # where each of several packed texts begins
+#: Where each of several packed texts begins.
+_PACKED = ("cu_seqlens", "cu_seq_lens_q", "cu_seq_lens_k", "seq_idx")
+_CACHES = ("update_conv_state", "update_recurrent_state", "get_linear_cache", "conv_states_q")
 _ONE_AT_A_TIME = RLock()  # a function of a library's module is there for all models of a class
 
 
@@ -53,6 +67,19 @@ class Layer(NamedTuple):
     def run(self) -> Any:
         """What it returns."""
         return self.forward(*self.args, **self.kwargs)
+
+    def aside(self) -> "Layer":
+        """The call with caches of its own: a cache that a layer is given is written to, so that a
+        second run would go on from the first.
+        """
+        args = tuple(map(_copied_cache, self.args))
+        return self._replace(
+            args=args, kwargs={k: _copied_cache(v) for k, v in self.kwargs.items()}
+        )
+
+
+def _copied_cache(given: Any) -> Any:
+    return deepcopy(given) if any(hasattr(given, name) for name in _CACHES) else given
 
 
 @dataclass
@@ -72,21 +99,6 @@ class Heard:
         self.calls.append(call)
         self.reads.append(own)
         return call.put(result, own if put is None else put[:, :, first : first + own.shape[2]])
-
-
-@contextmanager
-def replaced(place: dict[str, Any], name: str, stand_in: Callable[..., Any]) -> Iterator[None]:
-    """Have another function under a name for a while."""
-    missing = object()
-    before = place.get(name, missing)
-    place[name] = stand_in
-    try:
-        yield
-    finally:
-        if before is missing:
-            del place[name]
-        else:
-            place[name] = before
 
 
 class Scanned(ABC):
@@ -141,11 +153,7 @@ class FunctionScan(Scanned):
                 stack.enter_context(replaced(one.place, one.name, stand_in))
             heard.output = layer.run()
         if not heard.calls:
-            raise RnnlensError(
-                f"{layer.called} never called {self.name}, its scan, so that its "
-                "memory is not seen: is a kernel in its place? Load the model without "
-                "(use_kernels=False)"
-            )
+            raise _unheard(layer, self.name)
         return heard
 
 
@@ -170,6 +178,51 @@ class InlineScan(Scanned):
         with replaced(self.after.__dict__, "forward", stand_in):
             heard.output = layer.run()
         return heard
+
+
+@dataclass(frozen=True)
+class MethodScan(Scanned):
+    """A method of the layer that does all of it, after which a submodule is given what was read."""
+
+    name: str
+    read: Reader
+    after: nn.Module
+
+    def run(self, layer: Layer, reads: Tensor | None = None) -> Heard:
+        heard, given = Heard(), list[tuple[Any, Any]]()
+        method, original = getattr(layer.module, self.name), self.after.forward
+        answering = False  # the reader may call submodules of the layer
+
+        def caught(*args: Any, **kwargs: Any) -> Any:
+            check_whole(layer.module, (*args, *kwargs.values()))
+            given.append((args, kwargs))
+            return method(*args, **kwargs)
+
+        def stand_in(whole: Tensor, *others: Any, **named: Any) -> Any:
+            nonlocal answering
+            if answering or not given:
+                return original(whole, *others, **named)
+            answering = True
+            call, _ = _read(self, layer, method, *given[-1])
+            with as_known(layer.called, self.name):
+                answered = heard.answered(call, whole, reads)
+            return original(answered, *others, **named)
+
+        with (
+            replaced(layer.module.__dict__, self.name, caught),
+            replaced(self.after.__dict__, "forward", stand_in),
+        ):
+            heard.output = layer.run()
+        if not heard.calls:
+            raise _unheard(layer, self.name)
+        return heard
+
+
+def _unheard(layer: Layer, name: str) -> RnnlensError:
+    return RnnlensError(
+        f"{layer.called} never called {name}, its scan, so that its memory is not seen: is a "
+        "kernel in its place? Load the model without (use_kernels=False)"
+    )
 
 
 @dataclass(frozen=True)
@@ -274,7 +327,7 @@ def _kept(forward: Forward, outputs: dict[str, Tensor], name: str) -> Forward:
 
 
 def _read(
-    scan: Function | InlineScan,
+    scan: Function | InlineScan | MethodScan,
     layer: Layer,
     function: Callable[..., Any],
     given: Any,
@@ -289,12 +342,32 @@ def _read(
         for parameter in signature.parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD:
                 arguments |= arguments.pop(parameter.name)
-        if packed := [name for name in _PACKED if arguments.get(name) is not None]:
-            raise RnnlensError(
-                f"{layer.called} gives {scan.name} {packed[0]}=, several texts in one sequence, in "
-                "which a memory begins anew; give each text as a sequence of its own, padded"
-            )
+        _check_one_text(f"{layer.called} gives {scan.name}", arguments)
         return scan.read(layer.module, arguments), arguments
+
+
+def _check_one_text(who: str, arguments: Mapping[str, Any]) -> None:
+    if packed := [name for name in _PACKED if arguments.get(name) is not None]:
+        raise RnnlensError(
+            f"{who} {packed[0]}=, several texts in one sequence, in which a memory begins anew; "
+            "give each text as a sequence of its own, padded"
+        )
+
+
+@contextmanager
+def one_text_a_sequence(module: nn.Module) -> Iterator[None]:
+    """Refuse packed texts while a model of a library runs: many classes take and ignore what says
+    where they begin, and would read all of them as one.
+    """
+
+    def check(module: nn.Module, _: Any, named: dict[str, Any]) -> None:
+        _check_one_text(f"{type(module).__name__} is given", named)
+
+    handle = module.register_forward_pre_hook(check, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 @contextmanager
@@ -320,6 +393,9 @@ def scan_of(module: nn.Module) -> Scanned | None:
     functions = tuple(_functions(module))
     if functions:
         return FunctionScan(functions)
+    if method := method_of(module):
+        name, read, after = method
+        return MethodScan(name, read, module.get_submodule(after))
     if type(module).__name__ in INLINE:
         name, read = INLINE[type(module).__name__]
         return InlineScan(name, read, getattr(module, name))
@@ -327,16 +403,18 @@ def scan_of(module: nn.Module) -> Scanned | None:
         if type(child).__name__ in SUBMODULES:
             read = SUBMODULES[type(child).__name__]
             return FunctionScan((Function("forward", read, child.__dict__, child.forward),))
-    return None
+    inner = INNER.get(type(module).__name__)
+    functions = tuple(_functions(getattr(module, inner))) if inner else ()
+    return FunctionScan(functions) if functions else None
 
 
 def _functions(module: nn.Module) -> Iterator[Function]:
     """The known scans that the code of a layer's class names: methods of it, or functions of its
     own module.
     """
-    forward = inspect.unwrap(type(module).forward)
+    forward = own_code(type(module).forward)
     around: dict[str, Any] = getattr(forward, "__globals__", {})
-    methods = [inspect.unwrap(one) for one in vars(type(module)).values() if callable(one)]
+    methods = [own_code(one) for one in vars(type(module)).values() if callable(one)]
     codes = [getattr(one, "__code__", None) for one in (forward, *methods)]
     named = {name for code in codes if code is not None for name in code.co_names}
     for name, read in FUNCTIONS.items():
@@ -358,7 +436,9 @@ def scans_of(
     for name, part in every.items():
         if name and all(part is not other for other, _ in found.values()):
             scan = scan_of(part)
-            if scan is not None:
+            outer, _, last = name.rpartition(".")
+            within = outer in found and INNER.get(type(found[outer][0]).__name__) == last
+            if scan is not None and not within:
                 found[name] = part, scan
     return {name: found[name] for name in every if name in found}
 
@@ -370,6 +450,11 @@ class ScanPart(Part):
     scan: Scanned = field(init=False)  # where its scan is
     pieces_of_calls: list[Piece] = field(default_factory=list)
     running: bool = False
+    convolutions: tuple[Convolution, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.convolutions = convolutions_of(self.module)
 
     def call(self, forward: Forward, args: Any, kwargs: Any) -> Any:
         if self.running:
@@ -393,21 +478,29 @@ class ScanPart(Part):
         edits = self.edits_at(None)
         here: dict[int, Change] = edits[0] if edits else {}
         layer = Layer(self.module, self.called, forward, args, kwargs)
-        heard = self.scan.run(layer)
+        heard, past = self._heard(layer, here)
         with as_known(self.called, self.scan.name):
             whole = merged(heard.calls, self.called)
-            self.cell, self.weights = whole.given.cell, [whole.given.weights]
             scan = whole.scan(here)
-            reads, output = torch.cat(heard.reads, 2), heard.output
+            self.cell, self.weights = scan.cell, [whole.given.weights]
+            if past.inputs:
+                self.cell = remembering(scan.cell, past.size)
+            seen, output = torch.cat(heard.reads, 2), heard.output
+            needed = here or self.checking or whole.gate is not None
+            reads = scan.reads() if needed else seen
+            shown = reads if whole.gate is None else reads * whole.gate
             if here:
-                edited, begin = scan.reads(), min(here)  # before it nothing is other than it was
-                reads = torch.cat([reads[:begin].to(edited), edited[begin:]])
+                begin = min(here)  # before it nothing is other than it was
+                shown = torch.cat([seen[:begin].to(shown), shown[begin:]])
             elif self.checking:
-                size = float(reads.abs().max()) or 1.0  # a scan may read numbers of any size
-                self.compare([scan.reads() / size], [reads / size])
+                size = float(seen.abs().max()) or 1.0  # a scan may read numbers of any size
+                self.compare([shown / size], [seen / size])
+            if whole.gate is None:
+                reads = shown if here else seen
         if here:
-            output = self.scan.run(layer, reads).output
-        self._keep(args, kwargs, scan, reads)
+            with _ONE_AT_A_TIME, listening(self.convolutions, past):
+                output = self.scan.run(layer, shown).output
+        self._keep(args, kwargs, scan, reads, past)
         self.returned += flat(output)
         self.note_precision(self.returned[-1])
         self.note_precision(torch.zeros(()))  # many scans compute in single precision at most
@@ -415,7 +508,23 @@ class ScanPart(Part):
         self.chains.add(None, flat(output)[0], scan.length)
         return output
 
-    def _keep(self, args: Any, kwargs: Any, scan: Scan | Stepped, reads: Tensor) -> None:
+    def _heard(self, layer: Layer, edits: dict[int, Change]) -> tuple[Heard, Past]:
+        """What a call shows of the scan and of convolutions, whose past may be edited."""
+        with _ONE_AT_A_TIME, listening(self.convolutions) as past:
+            heard = self.scan.run(layer.aside() if edits else layer)
+        with as_known(layer.called, self.scan.name):
+            steps, sequences = torch.cat(heard.reads, 2).shape[:2]
+        if not past.lies_beside(steps, sequences):
+            return heard, Past()
+        past.edit(edits)
+        if past.edited:
+            with _ONE_AT_A_TIME, listening(self.convolutions, past):
+                heard = self.scan.run(layer.aside())
+        return heard, past
+
+    def _keep(
+        self, args: Any, kwargs: Any, scan: Scan | Stepped, reads: Tensor, past: Past
+    ) -> None:
         """Every kind of the call; of the memories, how they are computed when asked for."""
         x = input_of(Layer(self.module, self.called, self.module.forward, args, kwargs))
         cell, lazy = scan.cell, scan.states
@@ -423,9 +532,14 @@ class ScanPart(Part):
         makes = {kind: partial(once, lazy, kind) for kind in lazy if kind not in made}
         states = LazyStates(lazy, made, makes)
         names = {kind: local(kind, 1, reverse=False) for kind in states}
-        own = {INPUT: (x.transpose(0, 1) if self.scan.batch_first else x).clone()}
-        kinds = [INPUT, *names.values()]
-        self.pieces_of_calls.append(Piece(joined(kinds, (own, {INPUT: INPUT}), (states, names))))
+        own: States = {INPUT: (x.transpose(0, 1) if self.scan.batch_first else x).clone()}
+        others, before = LazyStates((), {}, {}), dict[str, str]()
+        if past.inputs:
+            others = LazyStates((PAST.id,), {}, {PAST.id: past.states})
+            before = {PAST.id: local(PAST.id, 1, reverse=False)}
+        kinds = [INPUT, *before.values(), *names.values()]
+        every = joined(kinds, (own, {INPUT: INPUT}), (others, before), (states, names))
+        self.pieces_of_calls.append(Piece(every))
 
     def of_calls(self) -> list[Piece]:
         return self.pieces_of_calls

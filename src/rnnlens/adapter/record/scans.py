@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rnnlens.adapter.modules import own_code
 from rnnlens.base.errors import RnnlensError
 from rnnlens.model.cell import Cell, Change, States
 from rnnlens.model.cells.linear_memories import (
@@ -33,6 +34,9 @@ from rnnlens.model.linear import Given, LinearCell, Scan
 
 Arguments = Mapping[str, Any]  # of a call, by name
 _VALUE = INPUT  # mambapy calls the values so that its scan is given
+#: Layers of transformers before 5.15 that add what chunks leave along the wrong axis: their own
+#: steps and their own whole sequences disagree.
+_WRONG_BETWEEN_CHUNKS = ("Zamba2MambaMixer", "NemotronHMamba2Mixer")
 _NORM = 1e-6  # added to the squared length of keys and questions, as their layers do
 
 
@@ -46,6 +50,7 @@ class ScanCall:
     reads: Callable[[Any], Tensor] = lambda result: _time_first(_first(result))
     put: Callable[[Any, Tensor], Any] = lambda result, reads: _put(result, _batch_first(reads))
     other: Arguments | None = None  # arguments that the scan is called with in place of its own
+    gate: Tensor | None = None  # (T, B, ...): what is seen of the read was multiplied by it
 
     def begin(self) -> States:
         """What is carried into the first timestep."""
@@ -282,11 +287,146 @@ def _lightning(module: Any, a: Arguments) -> ScanCall:
     )
 
 
+def _masked(module: Any, values: Tensor, a: Arguments) -> Tensor:
+    """States (B, T, C) without those of padding, as a layer that has such a function masks them."""
+    mask = a.get("attention_mask")
+    around = getattr(own_code(type(module).forward), "__globals__", {})
+    function = around.get("apply_mask_to_padding_states")
+    if mask is None or function is None:
+        return values if mask is None else values * mask[:, :, None].to(values.dtype)
+    masked: Tensor = function(values, mask)
+    return masked
+
+
+def check_whole(module: Any, args: Iterable[Any]) -> None:
+    """Refuse a method that is given a cache with something in it: it would go on from that."""
+    for one in args:
+        before = getattr(one, "has_previous_state", None)
+        if callable(before) and before(module.layer_idx):
+            raise RnnlensError(
+                f"{type(module).__name__} goes on from a cache, which is not read of this version "
+                "of its library; give whole sequences, without a cache"
+            )
+
+
+def _whole(a: Arguments) -> Tensor:
+    """What a method of a layer reads."""
+    x: Tensor = a["input_states"] if "input_states" in a else a["hidden_states"]
+    return x
+
+
+def _method_s6(module: Any, a: Arguments) -> ScanCall:
+    """Of transformers before 5.15: a layer's own method, of which all is computed anew from its
+    weights; what is seen is what its output map is given, the read by the gate.
+    """
+    x, heads = _whole(a), getattr(module, "n_mamba_heads", 1)
+    u, gate = module.in_proj(x).unflatten(-1, (-1, 2)).unbind(-1) if hasattr(
+        module, "x_proj_weight"
+    ) else module.in_proj(x).chunk(2, -1)  # fmt: skip
+    mask = a.get("attention_mask")
+    u = u if mask is None else u * mask[:, :, None]
+    u = module.act(module.conv1d(u.transpose(1, 2))[..., : x.shape[1]]).transpose(1, 2)
+    u = u if mask is None else u * mask[:, :, None]  # (B, T, C)
+    sizes = [module.time_step_rank, module.ssm_state_size, module.ssm_state_size]
+    if hasattr(module, "x_proj_weight"):  # a matrix for each head, of its channels alone
+        each = u.unflatten(-1, (heads, -1)).movedim(2, 0)  # (heads, B, T, C / heads)
+        rank, b, c = (each @ module.x_proj_weight[:, None].mT).split(sizes, -1)
+        step = rank @ module.dt_proj_weight[:, None].mT + module.dt_proj_bias[:, None, None]
+        step, b, c = step.movedim(0, 2).flatten(2), b.movedim(0, 2), c.movedim(0, 2)
+    else:
+        rank, b, c = _normed(module, module.x_proj(u).split(sizes, -1))
+        step, b, c = module.dt_proj(rank), b[:, :, None], c[:, :, None]
+    given = S6.taking(
+        *(_time_first(_float(one)) for one in (F.softplus(step), u, b, c)),
+        A=-_float(module.A_log.detach()).exp().flatten(0, -2), D=module.D.detach().flatten(),
+    )  # fmt: skip
+    return ScanCall(given, gate=_time_first(_float(module.act(gate))))
+
+
+def _normed(module: Any, parts: tuple[Tensor, ...]) -> list[Tensor]:
+    """Step size, key and question of Mamba's kin, some of which norm them."""
+    names = ("dt_layernorm", "b_layernorm", "c_layernorm")
+    if hasattr(module, names[0]):
+        return [getattr(module, name)(one) for name, one in zip(names, parts, strict=True)]
+    if not hasattr(module, "rms_eps"):
+        return list(parts)
+    wide = [one.float() for one in parts]
+    scales = [torch.rsqrt(one.pow(2).mean(-1, keepdim=True) + module.rms_eps) for one in wide]
+    return [(one * scale).to(parts[0].dtype) for one, scale in zip(wide, scales, strict=True)]
+
+
+def _method_ssd(module: Any, a: Arguments) -> ScanCall:
+    """Of transformers before 5.15, as `_method_s6`; what is seen is what its norm is given, or of
+    a layer without one its output map.
+    """
+    x = _masked(module, _whole(a), a)
+    if type(module).__name__ in _WRONG_BETWEEN_CHUNKS and x.shape[1] > module.chunk_size:
+        raise RnnlensError(
+            f"{type(module).__name__} of transformers before 5.15 is wrong for texts of more than "
+            f"{module.chunk_size} words, its chunk_size, and this one has {x.shape[1]}: what it "
+            "reads is not what its memory holds; give shorter sequences, or install transformers "
+            "5.15 or later"
+        )
+    projected = module.in_proj(x * getattr(module, "ssm_in_multiplier", 1.0))
+    projected = projected * getattr(module, "mup_vector", 1.0)
+    sizes = [module.intermediate_size, module.conv_dim, module.num_heads]
+    gate, mixed, step = projected[..., -sum(sizes) :].split(sizes, -1)
+    mixed = module.conv1d(mixed.transpose(1, 2))[..., : x.shape[1]].transpose(1, 2)
+    mixed = _masked(module, module.act(mixed), a)
+    groups = module.n_groups * module.ssm_state_size
+    u, b, c = mixed.split([module.intermediate_size, groups, groups], -1)
+    shapes = (module.num_heads, module.head_dim), *[(module.n_groups, module.ssm_state_size)] * 2
+    u, b, c = (one.unflatten(-1, shape) for one, shape in zip((u, b, c), shapes, strict=True))
+    names = own_code(type(module).torch_forward).__code__.co_names
+    limits = module.time_step_limit if "time_step_limit" in names else (module.time_step_min, None)
+    step = F.softplus(step + module.dt_bias).clamp(*limits)
+    given = SSD.taking(
+        *(_time_first(_float(one)) for one in (step, u, b, c)),
+        A=-_float(module.A_log.detach()).exp(), D=module.D.detach()[:, None],
+    )  # fmt: skip
+    heads = shapes[0]
+    return ScanCall(
+        given,
+        reads=lambda whole: _time_first(whole).unflatten(-1, heads),
+        put=lambda whole, reads: _batch_first(reads).flatten(2).to(whole.dtype),
+        gate=None if gated_by_norm(module) else _time_first(F.silu(gate)).unflatten(-1, heads),
+    )
+
+
+def gated_by_norm(module: nn.Module) -> bool:
+    """Whether a layer of Mamba-2 gives what it reads to a norm, together with its gate."""
+    return hasattr(module, "norm") and bool(getattr(module, "mamba_rms_norm", True))
+
+
+def _read_by(module: nn.Module) -> str:
+    """The submodule of such a layer that is given what is read."""
+    is_ssd = hasattr(module, "dt_bias")
+    return "norm" if is_ssd and gated_by_norm(module) else "out_proj"
+
+
+#: Methods of a layer that are all of it, by name: what it must have, and how it is read.
+METHODS: dict[str, tuple[tuple[str, ...], Reader]] = {
+    "slow_forward": (("in_proj", "conv1d", "act", "A_log", "D", "out_proj"), _method_s6),
+    "torch_forward": (("in_proj", "conv1d", "act", "A_log", "D", "dt_bias"), _method_ssd),
+}
+
+
+def method_of(module: nn.Module) -> tuple[str, Reader, str] | None:
+    """The method of a layer that does its scan, how it is read, and the submodule that is given
+    what is read; None: it has no such method.
+    """
+    for name, (needed, read) in METHODS.items():
+        if hasattr(type(module), name) and all(hasattr(module, one) for one in needed):
+            return name, read, _read_by(module)
+    return None
+
+
 #: Functions of a layer's own module, or methods of the layer, by name.
 FUNCTIONS: dict[str, Reader] = {
     "mamba_selective_scan": _s6,
     "mamba2_chunk_scan": _ssd,
     "torch_chunk_gated_delta_rule": _gated_delta,
+    "chunk_gated_delta_rule": _gated_delta,
     "chunk_kimi_delta_attention": _kimi_delta,
     "rwkv_linear_attention": _rwkv4,
     "_rnn_scan": _rg_lru,
@@ -296,6 +436,9 @@ FUNCTIONS: dict[str, Reader] = {
 }
 #: Submodules of a layer that are its scan, by the name of their class.
 SUBMODULES: dict[str, Reader] = {"xLSTMBackend": _mlstm, "sLSTMCell_vanilla": _slstm}
+#: Layers around a submodule that does the scan, by the name of their class: what the submodule is
+#: given was convolved by the layer.
+INNER = {"RecurrentGemmaRecurrentBlock": "rg_lru"}
 #: Layers that have their scan among their own lines, by the name of their class: the submodule that
 #: is given what is read. What the scan is given follows from the layer's input.
 INLINE: dict[str, tuple[str, Reader]] = {"MiniMaxLightningAttention": ("norm", _lightning)}

@@ -51,6 +51,7 @@ class S6(LinearCell):
     keys_last = True
     carried = ("S",)
     given = ("d", "u", "B", "C")
+    convolved = ("u",)
     kinds = (
         Kind("d", "step size", "Δ", "Δ = softplus(W_Δ u + b_Δ)", _BELOW, range=(0.0, None),
              gate=True),
@@ -122,6 +123,7 @@ class SSD(LinearCell):
     keys_last = True
     carried = ("S",)
     given = ("d", "u", "B", "C")
+    convolved = ("u", "B", "C")
     kinds = (
         Kind("d", "step size", "Δ", "Δ = softplus(W_Δ x + b_Δ)", _BELOW, range=(0.0, None),
              gate=True),
@@ -243,6 +245,7 @@ class GatedDelta(LinearAttention):
 
     name = "gated delta"
     given = ("q", "K", "v", "b", "a")
+    convolved = ("q", "K", "v")
     kinds = (
         _QUESTION,
         _KEY,
@@ -389,6 +392,7 @@ class RGLRU(Gated):
     """The real-gated linear recurrent unit of Griffin."""
 
     name = "rg-lru"
+    convolved = ("a", "w")
     kinds = (
         Kind("a", "decay", "a", "a = exp(-8 softplus(Λ) σ(W_a x))", _BELOW, range=_SHARE,
              gate=True),

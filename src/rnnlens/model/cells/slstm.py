@@ -27,6 +27,7 @@ class SLSTM(Cell):
 
     name = "slstm"
     carried = ("r", "c", "n", "m")
+    convolved = ("i", "f")
     kinds = (
         Kind("i", "input gate, as exponent", "i", "i = W_i x + R_i r₋₁ + b_i", _FROM, gate=True),
         Kind("f", "forget gate, as exponent", "f", "f = log σ(W_f x + R_f r₋₁ + b_f)", _FROM,

@@ -3,6 +3,7 @@
     python scripts/bundle.py english-news amalgum_news.conllu.gz
     python scripts/bundle.py english-news amalgum_news.conllu.gz --probes-only
     python scripts/bundle.py english-news amalgum_news.conllu.gz --index-only
+    python scripts/bundle.py brackets brackets/train.txt --fit-only
     python scripts/bundle.py english-tags amalgum_news.conllu.gz
     python scripts/brackets.py make brackets --words 60000
     python scripts/bundle.py brackets brackets/train.txt
@@ -13,7 +14,8 @@
 Each step is an ordinary rnnlens command and is left out where its result is already there, so that
 an interrupted build continues. Two minutes on one GPU; what is rounded is what probes are fitted
 to and what is measured, so every figure in a model card is of the very files that are shipped.
-With --probes-only the probes that are shipped are stored anew, as the recipe says, and measured.
+With --probes-only the probes that are shipped are stored anew, as the recipe says, and measured;
+with --fit-only the network that is shipped gets new ones, by the recipe.
 Of english-news a small index of its test sentences is shipped too, which is of these very files and
 is made anew whenever one of them changes: with --index-only, in a minute or two on a CPU.
 """
@@ -52,8 +54,6 @@ class Recipe(NamedTuple):
 
 
 _NO_DROPOUT = "--dropout-words 0 --dropout-input 0 --dropout-output 0 --dropout-weight 0"
-# Of few labels a step costs next to nothing, and the usual ones are too few and too short.
-_FEW_LABELS = "--states 120000 --batch 1024 --learning-rate 0.03 --epochs 10"
 RECIPES = {
     "english-news": Recipe(
         fit="--probe shared --semantic output,input",
@@ -73,14 +73,12 @@ RECIPES = {
     "brackets-rglru": Recipe(
         "--format text --min-count 1 --cell rglru --width 48 --layers 2 --epochs 12 --batch 64 "
         f"--learning-rate 0.005 --weight-decay 0 --patience 8 --dropout-hidden 0 {_NO_DROPOUT}",
-        fit=_FEW_LABELS,
         probes="byte",
     ),
     "recall": Recipe(
         "--format text --min-count 1 --no-lowercase --no-numbers --cell deltanet --width 24 "
         "--heads 2 --keys 8 --layers 1 --epochs 16 --batch 64 --learning-rate 0.01 "
         f"--weight-decay 0 --dropout-hidden 0 {_NO_DROPOUT} --colours recall/colours.json",
-        fit=_FEW_LABELS,
         probes="byte",
     ),
 }
@@ -119,11 +117,13 @@ def build(args: argparse.Namespace, recipe: Recipe, to: Path) -> None:
     store_and_measure(half, args, recipe, to)
 
 
-def store_again(args: argparse.Namespace, recipe: Recipe, to: Path) -> None:
-    """Store the probes that are shipped as the recipe says, and measure them."""
+def again(args: argparse.Namespace, recipe: Recipe, to: Path) -> None:
+    """Store the probes that are shipped as the recipe says, or fit others, and measure them."""
     run = Run(args.work / args.name / "again")
     shutil.rmtree(run.path, ignore_errors=True)
     shutil.copytree(SHIPPED / args.name, run.path, ignore=shutil.ignore_patterns("index"))
+    if args.fit_only:
+        command("fit", run.path, "--corpus", args.corpus, *recipe.fit.split())
     store_and_measure(run, args, recipe, to)
 
 
@@ -168,10 +168,11 @@ def main() -> None:
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--probes-only", action="store_true", help="of the run that is shipped")
     only.add_argument("--index-only", action="store_true", help="of the run that is shipped")
+    only.add_argument("--fit-only", action="store_true", help="of the network that is shipped")
     args = parser.parse_args()
     recipe, to = RECIPES[args.name], args.to / args.name
-    if args.probes_only:
-        store_again(args, recipe, to)
+    if args.probes_only or args.fit_only:
+        again(args, recipe, to)
     elif not args.index_only:
         build(args, recipe, to)
     if recipe.search and not args.probes_only:

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.probe.conftest import dataset_of
+from tests.probe.conftest import dataset_of, make_split
+from tests.sampling import sampled
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus.split import Split
 from rnnlens.labels.sets import LabelSet
-from rnnlens.probe import fitting
+from rnnlens.probe import fitting, frames
 from rnnlens.probe.dataset import Stream
 from rnnlens.probe.fit_loop import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter, Recipe
@@ -37,34 +39,136 @@ def best(fitter):
     return {k: math.exp(nll) for k, nll in zip(fitter.kinds, fitter.progress.best, strict=True)}
 
 
+@pytest.fixture
+def many(monkeypatch):
+    """As if labels were many: steps in the coordinates of the units, and patience."""
+    monkeypatch.setattr(FitConfig, "to_the_end", lambda *_: False)
+
+
+@pytest.fixture(params=["few", "many"])
+def either(request):
+    """With few labels, and as if they were many."""
+    if request.param == "many":
+        request.getfixturevalue("many")
+
+
+def regression(x, labels, held, wanted, label_count):
+    """The perplexity on held-out states of a logistic regression: float64, L-BFGS to the optimum,
+    in coordinates in which that is near.
+    """
+    values, vectors = torch.linalg.eigh(x.double().T @ x.double() / len(x))
+    turned = vectors / (values + 1e-9).sqrt()
+    x, held = x.double() @ turned, held.double() @ turned
+    weight = torch.zeros(label_count, x.shape[1], dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS(
+        [weight], max_iter=400, history_size=20, line_search_fn="strong_wolfe"
+    )
+
+    def closure():
+        optimiser.zero_grad()
+        loss = F.cross_entropy(x @ weight.T, labels)
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    return math.exp(F.cross_entropy(held @ weight.T, wanted).item())
+
+
+def regressions(fitter, kinds):
+    """By kind the perplexity of validation data by a logistic regression on prepared states."""
+    train, valid = (list(stream.chunks()) for stream in (fitter.train, fitter.valid))
+    found = {}
+    for kind in kinds:
+        k = fitter.kinds.index(kind)
+        width = 1 + fitter.family.stack.widths[k]
+        x, held = (
+            torch.cat([fitter.family.stack.prepare(k, c.states[kind])[:, :width] for c in chunks])
+            for chunks in (train, valid)
+        )
+        labels, wanted = (torch.cat([c.labels for c in chunks]) for chunks in (train, valid))
+        found[kind] = regression(x, labels, held, wanted, len(fitter.answers))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("semantic", sampled(["output", "output-2"], "output"))
+def test_few_labels_are_fitted_to_where_a_converged_regression_comes(network, semantic):
+    data = dataset(network, make_split(2000, 2), make_split(400, 3))
+    data.kinds = ("x", "g1", "l1")  # g1 comes last of all
+    fitter = Fitter(data, semantic, FitConfig())
+    fitter.run(never, nothing)
+    ours, converged = best(fitter), regressions(fitter, fitter.kinds)
+    assert {k: ours[k] / converged[k] for k in ours if ours[k] > 1.01 * converged[k]} == {}
+
+
 @pytest.mark.release
-def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train):
-    # The reference: float64, L-BFGS to the optimum, on the very same states.
+def test_a_long_fit_reaches_the_optimum_of_softmax_regression(network, train, many):
     fitter = Fitter(
         dataset(network, train, train), "output",
         FitConfig(epochs=100, patience=100, learning_rate=0.1),
     )  # fmt: skip
     fitter.run(never, nothing)
-    chunks = list(fitter.train.chunks())
-    labels = torch.cat([c.labels for c in chunks])
-    for kind in ("x", "l2"):
-        k = fitter.kinds.index(kind)
-        x = torch.cat([fitter.family.stack.prepare(k, c.states[kind]) for c in chunks]).double()
-        weight = torch.zeros(
-            network.label_count, x.shape[1], dtype=torch.float64, requires_grad=True
-        )
-        optimiser = torch.optim.LBFGS([weight], max_iter=300, line_search_fn="strong_wolfe")
-
-        def closure(x=x, weight=weight, optimiser=optimiser):
-            optimiser.zero_grad()
-            loss = F.cross_entropy(x @ weight.T, labels)
-            loss.backward()
-            return loss
-
-        optimiser.step(closure)
-        optimum = math.exp(closure().item())
+    for kind, optimum in regressions(fitter, ("x", "l2")).items():
         assert optimum <= best(fitter)[kind] * 1.0001
         assert best(fitter)[kind] < optimum * 1.03
+
+
+def test_in_their_frames_units_are_uncorrelated(network, train, valid):
+    fitter = fitted(network, train, valid, epochs=0)
+    states = torch.cat([chunk.states["c1"] for chunk in fitter.train.chunks()])
+    k = fitter.kinds.index("c1")
+    frame = fitter.frames.matrices[k]
+    x = fitter.family.stack.prepare(k, states)[:, : len(frame)]
+    inside = x @ frame / frame[-1, -1]
+    near = torch.eye(len(frame))
+    torch.testing.assert_close(inside.T @ inside / len(x), near, atol=5e-3, rtol=0)
+    rows = torch.randn(len(fitter.kinds), 3, fitter.family.columns)
+    whole = fitter.frames.turned(rows, slice(None))
+    torch.testing.assert_close(whole[k], fitter.frames.turned(rows[k], k))
+    torch.testing.assert_close(whole[k, :, : len(frame)], rows[k, :, : len(frame)] @ frame)
+
+
+@pytest.mark.parametrize("semantic", ["output", "input"])
+def test_kinds_together_come_to_the_same_probes(network, train, valid, semantic, monkeypatch):
+    one = fitted(network, train, valid, semantic, epochs=1)
+    monkeypatch.setattr(frames, "NARROW", 0)
+    other = fitted(network, train, valid, semantic, epochs=1)
+    assert (one.frames.together is None, other.frames.together is None) == (False, True)
+    for name, tensor in one.result().tensors("").items():
+        torch.testing.assert_close(other.result().tensors("")[name], tensor, rtol=1e-2, atol=1e-3)
+
+
+def test_where_nothing_varies_weights_stay_as_they_are(network, train, valid):
+    # Of five words there are five embeddings: in eight of twelve directions there is but rounding.
+    five, held = (Split(split.ids % 5, split.starts) for split in (train, valid))
+    start, end = (fitted(network, five, held, **more) for more in ({"epochs": 0}, {}))
+    k = end.kinds.index("x")
+    moved = (end.best["map"][k] - start.best["map"][k]).double()
+    x = torch.cat([end.family.stack.prepare(k, c.states["x"]) for c in end.train.chunks()])
+    _, sizes, directions = torch.linalg.svd(x.double(), full_matrices=False)
+    still = directions[sizes < 1e-4 * sizes[0]]
+    assert len(still) >= 8
+    assert (moved @ still.T).abs().max() < 1e-3 * moved.abs().max()
+
+
+def test_weights_with_few_states_have_shorter_steps(network, train, valid):
+    fitter = fitted(network, train, valid, epochs=0)
+    weights = network.label_count * 13
+    assert fitter.frames.matrices[0][-1, -1] == pytest.approx((fitter.pairs / 50 / weights) ** 0.5)
+    asked = fitted(network, train, valid, epochs=0, learning_rate=0.01)
+    assert (asked.rate, float(asked.frames.matrices[0][-1, -1])) == (0.01, 1.0)
+
+
+def test_validation_data_decides_however_long_the_steps_are(network, train, valid):
+    start = best(fitted(network, train, valid, epochs=0))
+    far = fitted(network, train, valid, epochs=4, learning_rate=50.0)
+    assert far.progress.epoch == 4  # to the end, though nothing has got better
+    assert all(best(far)[kind] <= start[kind] * (1 + 1e-6) for kind in start)
+    prior = far._frequencies()
+    stack, chunk = far.result(), next(far.valid.chunks())
+    for k, kind in enumerate(far.kinds):
+        logits = stack.logits(k, stack.prepare(k, chunk.states[kind]))[:, : network.label_count]
+        assert F.cross_entropy(logits, chunk.labels).item() < prior * 1.02
 
 
 @pytest.mark.slow
@@ -126,6 +230,7 @@ def test_every_epoch_has_the_same_chunks_in_another_order_and_traces_none_again(
     assert sorted(first) == sorted(second)
 
 
+@pytest.mark.usefixtures("either")
 def test_the_same_seed_gives_the_same_probes(network, train, valid):
     one, same = (fitted(network, train, valid, epochs=2).result().tensors("") for _ in range(2))
     other = fitted(network, train, valid, epochs=2, seed=1).result().tensors("")
@@ -133,6 +238,7 @@ def test_the_same_seed_gives_the_same_probes(network, train, valid):
     assert any(not torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.usefixtures("either")
 def test_a_fit_goes_on_where_it_was_saved(network, train, valid, tmp_path):
     whole = fitted(network, train, valid, epochs=3).result().tensors("")
     config, path = FitConfig(epochs=3), tmp_path / "fit.safetensors"
@@ -220,17 +326,33 @@ def test_a_semantic_starts_from_its_own_frequencies(network, train, valid):
 def test_few_states_and_narrow_kinds_have_a_recipe_of_their_own(
     pairs, width, from_prior, epochs, batch, rate
 ):
-    recipe = Recipe.of(FitConfig(), pairs, width, from_prior=from_prior)
+    recipe = Recipe.of(FitConfig(), pairs, width, labels=257, from_prior=from_prior)
     assert (recipe.epochs, recipe.batch) == (epochs, batch)
     assert recipe.rate == pytest.approx(rate)
+    assert not recipe.to_the_end
+
+
+@pytest.mark.parametrize(
+    ("pairs", "epochs", "batch"), [(4_000_000, 4, 1024), (501_464, 16, 1024), (29_000, 60, 448),
+                                   (1_000, 60, 64)],
+)  # fmt: skip
+def test_few_labels_have_a_recipe_of_their_own(pairs, epochs, batch):
+    for width, from_prior in ((24, True), (300, False)):
+        recipe = Recipe.of(FitConfig(), pairs, width, labels=256, from_prior=from_prior)
+        assert recipe == Recipe(pairs, batch, epochs, 0.3, to_the_end=True)
+    for options in ({"probe": "shared"}, {"standardise": False}):
+        assert not Recipe.of(
+            FitConfig(**options), pairs, 24, labels=5, from_prior=True
+        ).to_the_end  # fmt: skip
 
 
 def test_what_is_asked_for_is_taken_as_it_is():
     config = FitConfig(epochs=7, batch=128, learning_rate=0.02, states=5000)
-    recipe = Recipe.of(config, 29_000, 24, from_prior=False)
-    assert recipe == Recipe(states=5000, batch=128, epochs=7, rate=0.02)
-    assert recipe.steps == 7 * 5000 // 128
-    assert Recipe.of(config, 29_000, 24, from_prior=True).rate == 0.02
+    for labels in (20, 2000):
+        recipe = Recipe.of(config, 29_000, 24, labels=labels, from_prior=False)
+        assert recipe == Recipe(5000, 128, 7, 0.02, to_the_end=labels == 20)
+        assert recipe.steps == 7 * 5000 // 128
+        assert Recipe.of(config, 29_000, 24, labels=labels, from_prior=True).rate == 0.02
 
 
 def test_the_rate_rises_and_falls():

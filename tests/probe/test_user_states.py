@@ -135,7 +135,8 @@ def test_what_is_small_is_traced_once(monkeypatch):
         list(states.chunks())
     assert states.frequencies().sum() == 4 * 8 * 7
     assert Counting.calls - start == 4
-    monkeypatch.setattr(dataset_module, "_ROOM", 0)
+    for name in ("_ROOM", "_ROOM_OF_FEW"):
+        monkeypatch.setattr(dataset_module, name, 0)
     large = source(Counting(), batches(count=4), "output")
     start = Counting.calls
     list(large.chunks())

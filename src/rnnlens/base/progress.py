@@ -99,6 +99,11 @@ class Progress:
             done, left = self.done / self.total, duration(self._left(now))
             self._line(f"{self._head()}{done:.0%} done, about {left} left", now)
 
+    def begin(self) -> None:
+        """Count time from now on, where no unit is done yet: what came before is none of them."""
+        if self.done == self.at and not self.announced:
+            self.since = time.monotonic()
+
     def describe(self, title: str) -> None:
         """Change what stands beside the bar and at the head of lines."""
         self.title = title

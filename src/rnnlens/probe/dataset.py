@@ -4,6 +4,7 @@ Fitting, measuring, controls and the lens all take them from here: nowhere else 
 or counted. States come straight from the model, chunk by chunk.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,11 +20,14 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.lazy import at_hand, once
 from rnnlens.model.traceable import Readout, Trace, Traceable
 from rnnlens.probe.data import Batch, Data, Ints
+from rnnlens.probe.fit_config import FEW_LABELS
 from rnnlens.probe.memory_questions import Questions
 from rnnlens.probe.semantics import INPUT, NONE, OUTPUT, base, labels_at, of_model, shift
 
 CHUNK = 4096  # states of every kind that measuring holds at once
 _ROOM = 256 * 2**20  # bytes of states that a stream keeps, so as not to trace them again
+_ROOM_OF_FEW = 2**31  # the same of few labels, whose fit reads them again and again
+_PART_OF_MEMORY = 8  # of which that is one at most
 _ASKED = 4096  # memories that are asked at once
 _SHARE = 3  # of a GPU's free memory, the part in so many that may be kept instead
 
@@ -139,7 +143,9 @@ class Stream:
         self.most = most
         self.semantic, self.table = semantic, data.tables.get(base(semantic))
         self._kept: dict[bytes, Chunk] = {}  # by its pieces
-        self._room = room(dataset.device, _SHARE * dataset.sharing * (2 if questions else 1))
+        few = len(self.answers) <= FEW_LABELS
+        share = _SHARE * dataset.sharing * (2 if questions else 1)
+        self._room = room(dataset.device, share, few=few, sharing=dataset.sharing)
 
     @property
     def pairs(self) -> int:
@@ -340,10 +346,14 @@ def free_memory(device: torch.device) -> int:
     return int(min(free, allowed - torch.cuda.memory_reserved(device)))
 
 
-def room(device: torch.device, share: int = _SHARE) -> int:
-    """How many bytes of states a stream may keep: of a GPU's free memory a part in so many."""
+def room(device: torch.device, share: int = _SHARE, *, few: bool = False, sharing: int = 1) -> int:
+    """How many bytes of states a stream may keep: of a GPU's free memory a part in so many, of a
+    CPU's more where labels are `few`, and less where so many are `sharing` it.
+    """
     if device.type != "cuda":
-        return _ROOM
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        most = min(_ROOM_OF_FEW, whole // _PART_OF_MEMORY) // sharing
+        return max(_ROOM, most) if few else _ROOM
     return max(_ROOM, free_memory(device) // share)
 
 

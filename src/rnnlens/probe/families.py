@@ -1,8 +1,8 @@
 """The parameters of each family of probes while it is fitted, and their gradients.
 
-The probes are a `Stack`. Parameters are float32; on CUDA, products run on bfloat16 copies, and
-sizes are padded to multiples of 64, which is what tensor cores want. Gradients are written out,
-since autograd would also compute those of the states.
+The probes are a `Stack`. Parameters are float32; on CUDA, products run on bfloat16 copies unless
+labels are few, and sizes are padded to multiples of 64, which is what tensor cores want. Gradients
+are written out, since autograd would also compute those of the states.
 """
 
 from abc import ABC, abstractmethod
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.traceable import Readout
+from rnnlens.probe.fit_config import FEW_LABELS
 from rnnlens.probe.kernels import sigmoid_gradient_, softmax_gradient_
 from rnnlens.probe.moments import Moments
 from rnnlens.probe.probes import Stack
@@ -42,7 +43,9 @@ class Family(ABC):
         self.gradient_ = sigmoid_gradient_ if answers.several else softmax_gradient_
         self.device = device
         is_cuda = device.type == "cuda"
-        half = torch.bfloat16 if is_cuda else torch.float32
+        # Few labels are told by differences of large weights, which bfloat16 would round away.
+        many = self.label_count > FEW_LABELS
+        half = torch.bfloat16 if is_cuda and many else torch.float32
         self.rows = padded(self.label_count) if is_cuda else self.label_count
         widths = [len(moments.mean(kind)) for kind in kinds]
         self.columns = padded(1 + max(widths), ALIGN if is_cuda else _ALIGN_ON_CPU)
@@ -148,6 +151,14 @@ class Linear(Family):
         if back is not None:
             torch.mm(logits, self.working["map"][k], out=back)
         return nll
+
+    def learn_all(self, x: Tensor, labels: Tensor, scale: float) -> Tensor:
+        """The same as `learn` for all kinds at once, of states (K, N, columns): (K, N)."""
+        logits = torch.bmm(x, self.working["map"].transpose(1, 2))
+        every = labels.repeat(len(x), *[1] * (labels.dim() - 1))
+        nll = self.gradient_(logits.flatten(0, 1), every, self.label_count, scale)
+        self.gradients["map"].baddbmm_(logits.transpose(1, 2), x)
+        return nll.view(len(x), -1)
 
 
 class Shared(Family):

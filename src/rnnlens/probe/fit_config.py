@@ -9,6 +9,7 @@ from rnnlens.probe.semantics import parse
 FAMILIES = ("linear", "shared")
 AUTO = "auto"
 MANY_LABELS = 32_768  # from which on probes share a label matrix, unless somebody says otherwise
+FEW_LABELS = 256  # up to which probes are fitted to the end: each step costs next to nothing
 
 
 @dataclass(frozen=True)
@@ -25,19 +26,21 @@ class FitConfig(Options):
     )  # fmt: skip
     rank: int = option(128, "of the shared label matrix", least=1, most=65536)
     epochs: int = option(
-        -1, "passes over the states, at most; -1: 4, where they are few 3 to 60",
+        -1, "passes over the states, at most; -1: 4, where they or labels are few 3 to 60",
         least=-1, most=10**6,
     )  # fmt: skip
     patience: int = option(
-        2, "stop after so many epochs in which no kind got better", least=1, most=10**6
-    )
+        2, "stop after so many epochs in which no kind got better; not up to 256 labels",
+        least=1, most=10**6,
+    )  # fmt: skip
     states: int = option(0, "states an epoch, drawn anew; 0: all", least=0, most=10**12)
     batch: int = option(
-        0, "states a step, at most; 0: 8192 for linear, 2048 for shared", least=0, most=10**7
-    )
+        0, "states a step, at most; 0: 8192, 1024 up to 256 labels, 2048 for shared",
+        least=0, most=10**7,
+    )  # fmt: skip
     learning_rate: float = option(
         0.0,
-        "its highest value; 0: by probe and width, 1e-3 for linear ones of 300",
+        "its highest value; 0: by labels, probe and width, 1e-3 for linear ones of 300",
         least=0,
         most=100,
     )
@@ -52,6 +55,12 @@ class FitConfig(Options):
         if self.probe not in (*FAMILIES, AUTO):
             raise RnnlensError(f"no probe is called {self.probe!r}; choose {' or '.join(FAMILIES)}")
         parse(self.semantic)
+
+    def to_the_end(self, labels: int) -> bool:
+        """Whether labels are so few that every step of a plan is taken, in coordinates of its own
+        (frames.py); of probes that share a label matrix and of states as they are, never.
+        """
+        return self.probe == "linear" and self.standardise and labels <= FEW_LABELS
 
     def settled(self, labels: int) -> "FitConfig":
         """With a family of probes, for a model of so many labels."""

@@ -49,7 +49,7 @@ class FitObserver:
                 progress.advance()
                 return False
 
-            fitter.run(advance, lambda: None)
+            fitter.run(advance, progress.begin)
 
     def after_semantic(self, done: Mapping[str, Tensor]) -> None:
         """Note that one more semantic is finished."""

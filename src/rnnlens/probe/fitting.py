@@ -22,7 +22,9 @@ from rnnlens.model.transition import LARGEST
 from rnnlens.probe.asking import asked_kinds, learned_questions
 from rnnlens.probe.dataset import CHUNK, Chunk, Dataset, free_memory
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
+from rnnlens.probe.fit_config import FEW_LABELS
 from rnnlens.probe.fit_config import FitConfig as FitConfig  # noqa: PLC0414
+from rnnlens.probe.frames import Frames, shortened
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.limits import Sizes
 from rnnlens.probe.measures import prior_nll
@@ -37,6 +39,7 @@ _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
 _SHARE_OF_FREE = 16  # of a GPU's free memory, the part that states of a chunk may take
 _AT_ONCE = {"cuda": (20480, 2**30), "cpu": (256, 2**24)}  # states, and logits of them, at most
+_OF_FEW = (4096, 2**17)  # the same on a CPU, of few labels
 _STEPS = 64  # that an epoch has at least
 _FEW_STEPS, _SMALL = 16, 256  # that it has instead where steps would have fewer states than _SMALL
 _BATCH = {"linear": 8192, "shared": 2048}
@@ -48,6 +51,10 @@ _WIDE = 300  # units of a kind that _RATE is for; fewer must each move further
 _NARROW = 24  # the fewest units that this was measured with
 _ROUNDING = 1e-6  # nats by which a probe must be better than the frequencies
 _FROM_PRIOR = 5  # factor of the learning rate where fitting starts from the prior
+# Of few labels: in all epochs together so many states, and steps so long that only the last, which
+# are short, settle anything.
+_ENOUGH_OF_FEW, _BATCH_OF_FEW, _RATE_OF_FEW = 8_000_000, 1024, 0.3
+_SMALL_OF_FEW = 128  # as _SMALL
 
 Result = TypeVar("Result")
 
@@ -60,15 +67,20 @@ class Recipe:
     batch: int  # states a step
     epochs: int
     rate: float  # the highest learning rate
+    to_the_end: bool = False  # whatever validation data says before
 
     @classmethod
-    def of(cls, config: FitConfig, pairs: int, width: int, *, from_prior: bool) -> "Recipe":
+    def of(
+        cls, config: FitConfig, pairs: int, width: int, *, labels: int, from_prior: bool
+    ) -> "Recipe":
         """For so many states with labels and the widest kind; `from_prior`: there is no closed form
         to start from, and the way is longer.
         """
         # Small data still gets enough steps to move.
         few = min(_SMALL, pairs // _FEW_STEPS)
-        config = config.settled(0)
+        config = config.settled(labels)
+        if config.to_the_end(labels):
+            return cls._of_few(config, pairs)
         most = config.batch or _BATCH[config.probe]
         batch = min(most, max(64, few, pairs // _STEPS) // 64 * 64)
         enough = _ENOUGH_FROM_PRIOR if from_prior else _ENOUGH
@@ -78,6 +90,16 @@ class Recipe:
         rate = config.learning_rate or _RATE[config.probe] * factor
         epochs = passes if config.epochs < 0 else config.epochs
         return cls(min(config.states or pairs, pairs), batch, epochs, rate)
+
+    @classmethod
+    def _of_few(cls, config: FitConfig, pairs: int) -> "Recipe":
+        """For few labels."""
+        few = min(_SMALL_OF_FEW, pairs // _FEW_STEPS)
+        batch = min(config.batch or _BATCH_OF_FEW, max(64, few, pairs // _STEPS) // 64 * 64)
+        passes = min(_MOST_EPOCHS, max(_EPOCHS, round(_ENOUGH_OF_FEW / pairs)))
+        epochs = passes if config.epochs < 0 else config.epochs
+        states = min(config.states or pairs, pairs)
+        return cls(states, batch, epochs, config.learning_rate or _RATE_OF_FEW, to_the_end=True)
 
     @property
     def steps(self) -> int:
@@ -142,7 +164,9 @@ class Fitter:
         widths = [chunk.states[kind].shape[1] for kind in self.kinds]
         self._check_memory(widths)
         self.wide = max(widths) > LARGEST  # then all kinds as probes take them would be too much
-        self.recipe = Recipe.of(config, self.pairs, max(widths), from_prior=readout is None)
+        self.recipe = Recipe.of(
+            config, self.pairs, max(widths), labels=len(self.answers), from_prior=readout is None
+        )
         self.epochs, self.rate = self.recipe.epochs, self.recipe.rate
         self.estimate = self._estimated(chunk, read, last)
         if self.estimate and self.processes.first:
@@ -157,6 +181,7 @@ class Fitter:
         whole = [kind for kind in self.kinds if kind not in self.questions]
         self.spreads = {kind: Spread.of(moments.covariance(kind)) for kind in whole}
         self.family = self._family(moments, self.kinds, readout, self.log_prior)
+        self.frames = self._frames(moments) if self.recipe.to_the_end else None
         # Shared probes add to one gradient of labels, and a GPU has threads enough.
         self.in_threads = (
             isinstance(self.family, Linear)
@@ -236,6 +261,15 @@ class Fitter:
             return self._family(moments, kinds, None, log_prior)  # too large for a closed form
         return family
 
+    def _frames(self, moments: Moments) -> Frames:
+        """The coordinates of each kind's steps, which are shorter where weights have few states."""
+        labels, asked = len(self.answers), self.config.learning_rate
+        sizes = [
+            1.0 if asked else shortened(self.pairs, labels, len(moments.mean(kind)))
+            for kind in self.kinds
+        ]
+        return Frames(moments, self.kinds, sizes, self.family.columns, self.device)
+
     def _moments(self, last: str) -> Moments:
         with Progress(
             len(self.drawn), unit="chunk", device=self.device, title=f"{self.semantic}, first pass",
@@ -250,7 +284,8 @@ class Fitter:
     @property
     def finished(self) -> bool:
         """Whether all epochs are done or patience has run out."""
-        return self.progress.epoch >= self.epochs or self.progress.waited >= self.config.patience
+        waits = self.progress.waited >= self.config.patience and not self.recipe.to_the_end
+        return self.progress.epoch >= self.epochs or waits
 
     def run(self, stop: Callable[[], bool], after_epoch: Callable[[], None]) -> bool:
         """Fit from where `progress` stands, until the end or until `stop()` after a chunk is true.
@@ -303,21 +338,36 @@ class Fitter:
         x = [chunk.states.pop(kind) for kind in self.kinds]
         if not self.wide:
             x = [self.family.stack.prepare(k, states) for k, states in enumerate(x)]
+        together = self.frames is not None and self.frames.together is not None
+        every = torch.stack(x) if together else x
         seed = hash((*self._seed(self.progress.epoch), number)) % 2**62
         order = torch.randperm(len(chunk.labels), generator=torch.Generator().manual_seed(seed))
         # Parts of about equal size: a remainder of a few states would be a step like any other.
         parts = max(1, round(len(order) / self.recipe.batch))
-        for rows in order.split(padded(-(-len(order) // parts))):
+        size = -(-len(order) // parts)
+        # What goes to the end must have the steps that were planned, and so none that are padded.
+        for rows in order.split(size if self.recipe.to_the_end else padded(size)):
             mine = rows[self.processes.rank :: self.processes.count].to(self.device)
             for piece in mine.split(self.at_once):
                 labels = self._aligned(chunk.labels[piece])
-                nll = self._each(partial(self._gradient, x, piece, labels, 1 / len(rows)))
-                self.nll += torch.stack(nll)[:, : len(piece)].sum(1)
+                self.nll += self._gradients(every, piece, labels, 1 / len(rows))[
+                    :, : len(piece)
+                ].sum(1)
             self._update()
             self.seen += len(mine)
 
+    def _gradients(
+        self, x: Tensor | Sequence[Tensor], piece: Tensor, labels: Tensor, scale: float
+    ) -> Tensor:
+        """Add to the gradients of all kinds; the negative log-likelihood of each state, (K, N)."""
+        if not isinstance(x, Tensor):
+            return torch.stack(self._each(partial(self._gradient, x, piece, labels, scale)))
+        assert isinstance(self.family, Linear)  # noqa: S101 - no others have frames
+        some = F.pad(x[:, piece], (0, 0, 0, len(labels) - len(piece)))
+        return self.family.learn_all(some, labels, scale)
+
     def _gradient(
-        self, x: list[Tensor], piece: Tensor, labels: Tensor, scale: float, k: int
+        self, x: Sequence[Tensor], piece: Tensor, labels: Tensor, scale: float, k: int
     ) -> Tensor:
         some = x[k][piece]
         prepared = self.family.stack.prepare(k, some) if self.wide else some
@@ -358,7 +408,13 @@ class Fitter:
         parts = (self.family.weights, self.first, self.second, self.family.gradients)
         for name in self.family.weights:
             weight, first, second, gradient = (part[name][kinds] for part in parts)
-            adamw_(weight, first, second, gradient, step, rate, self.config.weight_decay)
+            if self.frames:
+                move, inside = torch.zeros_like(weight), self.frames.turned(gradient, kinds)
+                adamw_(move, first, second, inside, step, rate, 0.0)
+                weight.mul_(1 - rate * self.config.weight_decay)
+                weight.add_(self.frames.turned(move, kinds))
+            else:
+                adamw_(weight, first, second, gradient, step, rate, self.config.weight_decay)
 
     @torch.no_grad()
     def _validate(self) -> None:
@@ -427,5 +483,6 @@ def at_once(labels: int, device: torch.device) -> int:
     """How many states' logits are computed together: of more labels fewer, so that what they take
     of memory does not grow with the labels.
     """
-    most, room = _AT_ONCE["cuda" if device.type == "cuda" else "cpu"]
+    few = device.type != "cuda" and labels <= FEW_LABELS
+    most, room = _OF_FEW if few else _AT_ONCE["cuda" if device.type == "cuda" else "cpu"]
     return max(ALIGN, min(most, room // max(1, labels) // ALIGN * ALIGN))

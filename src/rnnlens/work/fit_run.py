@@ -186,6 +186,7 @@ class _SavingObserver(FitObserver):
             return f"{fitter.semantic}, epoch {epoch}, mean perplexity {mean:.1f}"
 
         def after_epoch() -> None:
+            work.progress.begin()
             epoch, best = fitter.progress.epoch, fitter.progress.best
             if epoch % (1 + fitter.epochs // _LINES) and not fitter.finished:
                 return

@@ -42,7 +42,7 @@ def python(*words: object, **variables: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_two_processes_train_the_model_of_one(
     corpus_file: Path, tiny: list[str], trained_run: Path, tmp_path: Path
 ):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.fixtures import formula_probes, formula_run, wave
 
 from rnnlens.labels.sets import LabelSet
@@ -19,6 +20,12 @@ from rnnlens.run.folder import Run
 
 TAGS = LabelSet(("noun", "verb", "other"))
 LINEAR = CELL_NAMES[CELL_NAMES.index("mingru") :]  # recurrences with a linear memory
+# A vector, a matrix that decays, one that is erased, and one with exponents: the others are tried
+# before a release.
+SOME = ("rglru", "gla", "deltanet", "slstm")
+of_cells = pytest.mark.parametrize(
+    "cells", [SOME, pytest.param(LINEAR, marks=pytest.mark.release)], ids=["some", "all"]
+)
 TOPICS = LabelSet(("sport", "news", "art", "law"), several=True)
 
 

@@ -12,7 +12,15 @@ from tests.asks import grid_json
 from tests.letters import WORDS, Classifier, LanguageModel, Turning, batches
 from tests.page.publish.asking import apart, asked_python
 from tests.page.publish.engine import answered
-from tests.page.publish.lenses import LINEAR, of_linear, of_others, of_questions, of_sets
+from tests.page.publish.lenses import (
+    LINEAR,
+    of_cells,
+    of_linear,
+    of_others,
+    of_questions,
+    of_sets,
+)
+from tests.sampling import sampled
 from torch import nn
 
 import rnnlens
@@ -71,9 +79,10 @@ def test_grids_are_those_of_python(formula, formulas):
 
 
 @pytest.mark.slow
-def test_grids_of_linear_memories_are_those_of_python(tmp_path):
-    """The engine's equations of the ten recurrences, each with edits of what it alone has."""
-    lenses = [of_linear(tmp_path, cell, "output") for cell in LINEAR]
+@of_cells
+def test_grids_of_linear_memories_are_those_of_python(cells, tmp_path):
+    """The engine's equations of each recurrence, with edits of what it alone has."""
+    lenses = [of_linear(tmp_path, cell, "output") for cell in cells]
     asked = every_grid(lenses, TEXTS[:1])
     for k, lens in enumerate(lenses):
         memories = [kind for kind in lens.subject.model.kinds if kind.memory]
@@ -84,7 +93,9 @@ def test_grids_of_linear_memories_are_those_of_python(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cell", ["gla", "mamba2"])  # keys before values, and behind
+@pytest.mark.parametrize(
+    "cell", sampled(["gla", "mamba2"], "mamba2")
+)  # keys before values, and behind
 def test_memories_are_asked_the_questions_that_their_probes_read(cell, tmp_path):
     lens = of_questions(of_linear(tmp_path, cell, "output"))
     (kind, *_) = lens.subject.model.matrices
@@ -107,8 +118,11 @@ def test_memories_are_asked_the_questions_that_their_probes_read(cell, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["int8", "fp16"])
-def test_weights_that_a_byte_can_hold_are_read_as_they_were(precision, tmp_path, monkeypatch):
+@of_cells
+@pytest.mark.parametrize("precision", sampled(["int8", "fp16"], "int8"))
+def test_weights_that_a_byte_can_hold_are_read_as_they_were(
+    cells, precision, tmp_path, monkeypatch
+):
     """Of networks whose weights are such numbers no file rounds anything."""
     rows = Tensors.rows
 
@@ -117,7 +131,7 @@ def test_weights_that_a_byte_can_hold_are_read_as_they_were(precision, tmp_path,
         return rows(self, part, values)
 
     monkeypatch.setattr(Tensors, "rows", all_rounded)
-    lenses = [of_linear(tmp_path, cell, "output") for cell in LINEAR]
+    lenses = [of_linear(tmp_path, cell, "output") for cell in cells]
     for lens in lenses:
         assert isinstance(lens.subject.model, Network)
         for weight in lens.subject.model.parameters():
@@ -130,7 +144,7 @@ def test_weights_that_a_byte_can_hold_are_read_as_they_were(precision, tmp_path,
     asked = every_grid(lenses, TEXTS[:1])
     answers = answered("grids.mjs", {"lenses": packs, "ways": [True], "questions": asked})
     right = [of_python(lenses[k], of) for k, _, of in asked]
-    assert [apart(a["gives"], b) for a, b in zip(answers, right, strict=True)] == [""] * len(LINEAR)
+    assert [apart(a["gives"], b) for a, b in zip(answers, right, strict=True)] == [""] * len(cells)
 
 
 @pytest.mark.release

@@ -15,7 +15,7 @@ from tests.letters import WORDS as LETTERS
 from tests.letters import Classifier, batches
 from tests.page.publish.asking import Chance, apart, asked_python
 from tests.page.publish.engine import answered
-from tests.page.publish.lenses import LINEAR, of_linear, of_others, of_sets
+from tests.page.publish.lenses import LINEAR, of_cells, of_linear, of_others, of_sets
 
 import rnnlens
 from rnnlens.lens.lens import Lens
@@ -83,9 +83,10 @@ def test_readings_are_those_of_python(lenses):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("exact")
-def test_who_wrote_memories_and_outputs_of_ten_recurrences(tmp_path):
+@of_cells
+def test_who_wrote_memories_and_outputs(cells, tmp_path):
     """Of every memory, of what was kept of it and of every output: stored, and by a path."""
-    lenses = [of_linear(tmp_path, cell, "output") for cell in LINEAR]
+    lenses = [of_linear(tmp_path, cell, "output") for cell in cells]
     asked: list[tuple[int, str, Any]] = []
     for k, lens in enumerate(lenses):
         kinds = [kind for kind in lens.subject.model.kinds if kind.layer == 2]
@@ -102,9 +103,10 @@ def test_who_wrote_memories_and_outputs_of_ten_recurrences(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("exact")
-def test_what_a_memory_is_and_answers_is_what_python_says(tmp_path, formula):
+@of_cells
+def test_what_a_memory_is_and_answers_is_what_python_says(cells, tmp_path, formula):
     """Of matrices and vectors: norm, rank and half-life, and *asked by w*, or why it is not."""
-    lenses = [*(of_linear(tmp_path, cell, "output") for cell in LINEAR), formula]
+    lenses = [*(of_linear(tmp_path, cell, "output") for cell in cells), formula]
     text = "the dog sees a bird she said"
     asked: list[tuple[int, str, Any]] = []
     for k, lens in enumerate(lenses):
@@ -120,13 +122,13 @@ def test_what_a_memory_is_and_answers_is_what_python_says(tmp_path, formula):
         {"word": "dogs"}, {"word": "dgo"}, {"columns": ["q1"]}, {"columns": ["S9"]},
         {"text": "the {dog|old dog} sees", "word": "old"}, {"edits": ["S1@2=0.5"], "word": "old"},
     ):  # fmt: skip
-        asked.append((LINEAR.index("gla"), "api/memories", {"text": text, **more}))
+        asked.append((cells.index("gla"), "api/memories", {"text": text, **more}))
     there = {"text": text, "row": 2}
     for badly in (
         {"column": "S1", "word": "dgo"}, {"column": "S1", "word": "xyzzy"}, {"column": "q1"},
         {"column": "S9"}, {"column": "S1", "row": 99}, {"column": "S1", "text": "{a|the} dog"},
     ):  # fmt: skip
-        asked.append((LINEAR.index("gla"), "api/memory", {**there, **badly}))
+        asked.append((cells.index("gla"), "api/memory", {**there, **badly}))
     answers = asked_engine(lenses, asked, wasm=True)
     assert wrong(lenses, asked, answers) == []
     columns = [one["gives"]["columns"] for one in answers if "columns" in one.get("gives", {})]

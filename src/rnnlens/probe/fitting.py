@@ -363,7 +363,8 @@ class Fitter:
         if not isinstance(x, Tensor):
             return torch.stack(self._each(partial(self._gradient, x, piece, labels, scale)))
         assert isinstance(self.family, Linear)  # noqa: S101 - no others have frames
-        some = F.pad(x[:, piece], (0, 0, 0, len(labels) - len(piece)))
+        some, missing = x.index_select(1, piece), len(labels) - len(piece)
+        some = F.pad(some, (0, 0, 0, missing)) if missing else some
         return self.family.learn_all(some, labels, scale)
 
     def _gradient(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.asks import grid_json
+from tests.sampling import sampled
 
 from rnnlens.cli import main
 from rnnlens.cli.show_command import colours
@@ -67,7 +68,7 @@ def embedded(page: bytes) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", sampled(ENDINGS, "svg"))
 def test_twice_the_same_bytes(show, ending):
     assert show(ending) == show(ending)
 

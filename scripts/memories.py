@@ -365,8 +365,8 @@ def work(bench: Bench, item: Item) -> int:
     if item.data == LANGUAGE and item.seed < bench.args.used:  # which takes longest
         network, corpus = trained
         probes = bench.run(item).probes().to(network.device)
-        for one in used(probes, sentence_dataset(network, corpus)):
-            numbers["kinds"][one.kind]["used"] = one.to_json()
+        for use in used(probes, sentence_dataset(network, corpus)):
+            numbers["kinds"][use.kind]["used"] = use.to_json()
         write_text(bench.measured(item), json.dumps(numbers))
     return 0
 

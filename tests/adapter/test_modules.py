@@ -186,11 +186,15 @@ def one_number(module: nn.Module) -> None:
     next(module.parameters()).data.view(-1)[-1] += 1
 
 
+def one_sign(module: nn.Module) -> None:
+    next(module.parameters()).data.view(-1)[3].neg_()  # an even place, of words of either size
+
+
 def buffer(module: nn.Module) -> None:
     module.register_buffer("mean", torch.zeros(3))
 
 
-@pytest.mark.parametrize("change", [step, load, one_number, buffer])
+@pytest.mark.parametrize("change", [step, load, one_number, one_sign, buffer])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_a_fingerprint_tells_every_change(change, dtype):
     module = Model().to(dtype)
@@ -206,7 +210,7 @@ def moved_rows(module: nn.Module) -> None:
     weight.copy_(weight.flip(0).clone())
 
 
-@pytest.mark.parametrize("change", [step, load, one_number, buffer, moved_rows])
+@pytest.mark.parametrize("change", [step, load, one_number, one_sign, buffer, moved_rows])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_a_watch_sees_every_change_also_a_second_one(change, dtype):
     module = Model().to(dtype)

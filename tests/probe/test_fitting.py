@@ -337,13 +337,22 @@ def test_few_states_and_narrow_kinds_have_a_recipe_of_their_own(
                                    (1_000, 60, 64)],
 )  # fmt: skip
 def test_few_labels_have_a_recipe_of_their_own(pairs, epochs, batch):
-    for width, from_prior in ((24, True), (300, False)):
+    for width, from_prior in ((24, True), (128, False)):
         recipe = Recipe.of(FitConfig(), pairs, width, labels=256, from_prior=from_prior)
         assert recipe == Recipe(pairs, batch, epochs, 0.3, to_the_end=True)
     for options in ({"probe": "shared"}, {"standardise": False}):
         assert not Recipe.of(
             FitConfig(**options), pairs, 24, labels=5, from_prior=True
         ).to_the_end  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pairs", "width", "to_the_end"),
+    [(12_000, 300, False), (40_000, 300, True), (12_000, 128, True), (10**7, 513, False)],
+)
+def test_wide_kinds_with_few_states_are_not_fitted_to_the_end(pairs, width, to_the_end):
+    recipe = Recipe.of(FitConfig(), pairs, width, labels=10, from_prior=True)
+    assert recipe.to_the_end == to_the_end
 
 
 def test_what_is_asked_for_is_taken_as_it_is():

@@ -18,6 +18,7 @@ from rnnlens.base.files import sha256, write_json
 from rnnlens.base.tensors import write_tensors
 from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.lens.open import opened, opened_with_checkpoints
+from rnnlens.model.cells.minimal import MinLSTM
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.text import Example
 from rnnlens.probe.probes import Probes
@@ -253,6 +254,15 @@ def test_a_vocabulary_of_another_run_is_noticed(run):
     run.write_vocabulary(Vocabulary((*labels[::-1], "UNK"), (1,) * 6))
     with pytest.raises(RnnlensError, match="is not its model's; restore both"):
         run.text(run.model())
+
+
+def test_a_network_from_before_its_cell_had_a_gate_is_refused(run, monkeypatch):
+    with monkeypatch.context() as before:
+        before.setattr(MinLSTM, "rows", 3)
+        run.write_model(Network(NetworkConfig("minlstm", width=3), 6).initialise(0))
+    with pytest.raises(RnnlensError, match="does not fit model.json.*or train anew") as problem:
+        run.network()
+    assert "\n" not in str(problem.value)
 
 
 @pytest.mark.parametrize("name", ["vocabulary.json", "colours.json", "model.json", "run.json"])

@@ -23,7 +23,7 @@ _NAMES = {part.__name__ for part in _PARTS}
 _COMPILED = "_orig_mod"
 _PIECE = 2**16  # words of eight bytes, which lie in the cache with what they are multiplied by
 _BLOCK = 2**12  # words of eight bytes that are summed before their place is counted
-_APART = 509  # every how manieth word is counted with its place: a prime, so that columns vary
+_APART = 509  # each 509th word is counted with its place: a prime, so that columns vary
 
 
 def unwrapped(module: object) -> nn.Module:
@@ -226,11 +226,12 @@ def _sum_of_bits(flat: Tensor) -> Tensor:
     whole = len(flat) // 8 * 8
     words = flat[:whole].view(torch.int64)
     size = min(len(words), _PIECE)
-    places, products = torch.arange(1, size + 1, device=flat.device), words.new_empty(size)
+    # Odd numbers: times an even one, a changed sign would be nothing.
+    places, products = torch.arange(1, 2 * size, 2, device=flat.device), words.new_empty(size)
     total = flat[whole:].sum(dtype=torch.int64)
     for number, piece in enumerate(words.split(max(1, size)), 1):
         product = torch.mul(piece, places[: len(piece)], out=products[: len(piece)])
-        total += product.sum() * number
+        total += product.sum() * (2 * number - 1)
     return total
 
 
@@ -244,7 +245,7 @@ def _quick_sum(flat: Tensor) -> Tensor:
     if whole:
         sums += [words[: whole // 8].view(-1, _BLOCK).sum(1), words[::_APART]]
     values = torch.cat(sums)
-    return (values * torch.arange(1, len(values) + 1, device=flat.device)).sum()
+    return (values * torch.arange(1, 2 * len(values), 2, device=flat.device)).sum()
 
 
 def _bytes(tensor: Tensor) -> Tensor:

@@ -20,11 +20,11 @@ from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.transition import LARGEST
 from rnnlens.probe.asking import asked_kinds, learned_questions
-from rnnlens.probe.dataset import CHUNK, Chunk, Dataset, free_memory
+from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.fit_config import FEW_LABELS
 from rnnlens.probe.fit_config import FitConfig as FitConfig  # noqa: PLC0414
-from rnnlens.probe.frames import Frames, shortened
+from rnnlens.probe.frames import Frames, shortened, suits
 from rnnlens.probe.kernels import adamw_
 from rnnlens.probe.limits import Sizes
 from rnnlens.probe.measures import prior_nll
@@ -37,7 +37,7 @@ from rnnlens.probe.probes_file import Bounds
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
 _CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
-_SHARE_OF_FREE = 16  # of a GPU's free memory, the part that states of a chunk may take
+_SHARE_OF_MEMORY = 16  # of a GPU's memory, the part that states of a chunk may take
 _AT_ONCE = {"cuda": (20480, 2**30), "cpu": (256, 2**24)}  # states, and logits of them, at most
 _OF_FEW = (4096, 2**17)  # the same on a CPU, of few labels
 _STEPS = 64  # that an epoch has at least
@@ -79,7 +79,7 @@ class Recipe:
         # Small data still gets enough steps to move.
         few = min(_SMALL, pairs // _FEW_STEPS)
         config = config.settled(labels)
-        if config.to_the_end(labels):
+        if config.to_the_end(labels) and suits(pairs, labels, width):
             return cls._of_few(config, pairs)
         most = config.batch or _BATCH[config.probe]
         batch = min(most, max(64, few, pairs // _STEPS) // 64 * 64)
@@ -237,14 +237,16 @@ class Fitter:
         return estimate(family, chunk, measured, read, at_once, work)
 
     def _chunk(self, dataset: Dataset) -> int:
-        """How many states of every kind are held at once: on a GPU many, unless they are wide."""
+        """How many states of every kind are held at once: on a GPU many, unless they are wide. By
+        all of its memory, and not by what is free: the same in every process and when it goes on.
+        """
         if self.device.type != "cuda":
             return CHUNK
         few = dataset.stream("train", self.semantic, 1)
-        states = few.chunk(few.plan((0,))[0]).states
+        states = few.chunk(np.zeros(1, dtype=np.int64)).states
         numbers = sum(states[kind].shape[1] for kind in few.kinds)  # of all kinds, at a timestep
-        free = free_memory(self.device) // dataset.sharing
-        return min(_CHUNK_ON_CUDA, max(CHUNK, free // (_SHARE_OF_FREE * 4 * numbers)))
+        whole = torch.cuda.get_device_properties(self.device).total_memory // dataset.sharing
+        return min(_CHUNK_ON_CUDA, max(CHUNK, whole // (_SHARE_OF_MEMORY * 4 * numbers)))
 
     def _family(
         self, moments: Moments, kinds: Sequence[str], readout: Readout | None, log_prior: Tensor

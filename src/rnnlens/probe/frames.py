@@ -1,7 +1,7 @@
 """The coordinates in which a fit of few labels takes its steps.
 
-Units of a kind go together, often nearly all of the way. In coordinates in which they do not, every
-direction is as quickly learnt as any other, and a fit comes to its end instead of creeping.
+Units of a kind are correlated, often nearly all of the way. In coordinates in which they are not,
+every direction is as quickly learnt as any other, and a fit comes to its end instead of creeping.
 """
 
 import math
@@ -15,7 +15,16 @@ from rnnlens.probe.moments import Moments
 NARROW = 128  # columns of weights up to which products of all kinds together are quicker
 _WIDEST = 512  # units that are told apart; what is wider keeps its own coordinates
 _NOISE = 1e-5  # of the variance of a unit: in a direction that varies less nothing is learnt
+_FEW_UNITS = 128  # of which a fit to its end was better with any number of states
+_LEAST = 10  # states for each weight of a kind that has more, to fit it so at all
 _ENOUGH = 50  # states for each weight, with which steps may be as long as the recipe has them
+
+
+def suits(pairs: int, labels: int, width: int) -> bool:
+    """Whether a fit to its end is for states of up to `width` units: of wide kinds with few states
+    for each weight it learns the training data by heart (docs/results.md).
+    """
+    return width <= _FEW_UNITS or (width <= _WIDEST and pairs >= _LEAST * labels * width)
 
 
 class Frames:

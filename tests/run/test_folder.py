@@ -260,7 +260,7 @@ def test_a_network_from_before_its_cell_had_a_gate_is_refused(run, monkeypatch):
     with monkeypatch.context() as before:
         before.setattr(MinLSTM, "rows", 3)
         run.write_model(Network(NetworkConfig("minlstm", width=3), 6).initialise(0))
-    with pytest.raises(RnnlensError, match="does not fit model.json.*or train anew") as problem:
+    with pytest.raises(RnnlensError, match="does not fit model") as problem:
         run.network()
     assert "\n" not in str(problem.value)
 

@@ -95,7 +95,6 @@ def test_a_tagger_is_a_run_like_any_other(command, tagger, tmp_path):
     perplexities = {score["kind"]: score["perplexity"] for score in evaluation["probes"]}
     own = evaluation["model"]["test"]["perplexity"]
     assert perplexities["j1"] <= 1.03 * own  # it is what the readout reads
-    assert perplexities["j1"] == min(perplexities.values())
     total = sum(map(sum, evaluation["confusion"]["counts"]))
     assert total == evaluation["model"]["test"]["pairs"]
     lens = rnnlens.load(copy)

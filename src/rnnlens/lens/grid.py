@@ -94,9 +94,8 @@ class Drawn:
         """
         some = followed.to_json() if followed else None
         new, ending = changed_look(look, changes), Path(path).suffix.lower()
-        drawn = self.json
-        if ending in figure.ENDINGS:
-            drawn = with_cells(self.part(new.kinds), self._lines, new)
+        is_figure = ending in figure.ENDINGS
+        drawn = with_cells(self.part(new.kinds), self._lines, new) if is_figure else self.json
         saved_page.save(drawn, Path(path), new, some)
         return Path(path)
 

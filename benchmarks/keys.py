@@ -42,7 +42,8 @@ WATCH = """() => {
       return !row.matches(".stale") && row.querySelector(".state");
     });
   };
-  const isRow = ({ target, addedNodes }) => target.closest?.(".states")
+  const isRow = ({ target, addedNodes, attributeName }) => attributeName === "data-left"
+    || target.closest?.(".states")
     || [...addedNodes].some((node) => node.matches?.(".states"));
   new MutationObserver((changes) => {
     if (!began || !changes.some(isRow) || !whole()) return;

@@ -20,7 +20,7 @@ import { moved, reveal } from "./movement.js";
  * @typedef {{element: HTMLElement, word: Element, states: Element, shape: Shape, drawn: unknown, text: string, over: number}} Row
  */
 
-const SLICE = 14; // ms of drawing after which others get their turn
+const SLICE = 38; // ms of drawing after which others get their turn: most keys are drawn in one, and none is 50
 
 export class GridView {
   /** @param {HTMLElement} root @param {Callbacks} callbacks */

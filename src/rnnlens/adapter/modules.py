@@ -227,7 +227,7 @@ def _sum_of_bits(flat: Tensor) -> Tensor:
     words = flat[:whole].view(torch.int64)
     size = min(len(words), _PIECE)
     # Odd numbers: times an even one, a changed sign would be nothing.
-    places, products = torch.arange(1, 2 * size, 2, device=flat.device), words.new_empty(size)
+    places, products = 2 * torch.arange(size, device=flat.device) + 1, words.new_empty(size)
     total = flat[whole:].sum(dtype=torch.int64)
     for number, piece in enumerate(words.split(max(1, size)), 1):
         product = torch.mul(piece, places[: len(piece)], out=products[: len(piece)])
@@ -245,7 +245,7 @@ def _quick_sum(flat: Tensor) -> Tensor:
     if whole:
         sums += [words[: whole // 8].view(-1, _BLOCK).sum(1), words[::_APART]]
     values = torch.cat(sums)
-    return (values * torch.arange(1, 2 * len(values), 2, device=flat.device)).sum()
+    return (values * (2 * torch.arange(len(values), device=flat.device) + 1)).sum()
 
 
 def _bytes(tensor: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ LEAD = (3, 2)  # texts, heads
 
 
 def drawn(*shape: int, device: str, scale: float = 1.0) -> Tensor:
-    generator = torch.Generator().manual_seed(sum(shape))
+    generator = torch.Generator().manual_seed(sum(shape) + round(100 * scale))
     values = torch.randn(*shape, generator=generator, dtype=torch.float64) * scale
     return values.to(device).requires_grad_()
 

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from itertools import permutations
+from itertools import islice, permutations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -303,34 +303,69 @@ def accuracy(network: Network, corpus: EncodedCorpus, every: Sequence[Steps]) ->
     return right / asked
 
 
-def measure(bench: Bench, item: Item, network: Network, corpus: EncodedCorpus) -> dict[str, Any]:
-    """All numbers of a trained item; its probes are kept in its run."""
-    run, dataset = bench.run(item), sentence_dataset(network, corpus)
-    dataset.sharing = bench.args.jobs
-    config = FitConfig(**{"probe": "shared", **json.loads(bench.args.fit)})
-    probes = fit_probes(dataset, config)
-    run.write_probes(probes, {}, "half")
-    scores = evaluate_probes(probes.to(dataset.device), dataset)
-    own = evaluate_model(dataset, corpus.vocabulary.labels)
-    numbers: dict[str, Any] = {
-        "weights": sum(p.numel() for p in network.parameters()),
-        "layers": network.config.layers,
-        "seconds": float((run.path / "seconds.txt").read_text()),
-        "model": own.model,
-        "kinds": {s.kind: s.to_json() for s in scores},
-        "last_linear": of_last_output(dataset),
-    }
-    side = TextSide.of_words(corpus.vocabulary)
-    texts = [ids.tolist() for ids in _test_texts(corpus)]
-    numbers["lost"] = of_states(network, texts[:_TEXTS])
-    numbers["half_lives"] = half_lives(Reader(network, side), texts[:_TEXTS]).to_json()
-    if item.data != LANGUAGE:
-        files = bench.folder / "tasks" / item.data
-        numbers["accuracy"] = {
-            where: accuracy(network, corpus, read_task(files / f"{name}.txt"))
+class Measures:
+    """What is measured of a trained item, part by part: each is kept in its run as soon as it is
+    there, and is not measured again.
+    """
+
+    def __init__(self, bench: Bench, item: Item, network: Network, corpus: EncodedCorpus) -> None:
+        self.bench, self.item, self.network, self.corpus = bench, item, network, corpus
+        self.run, self.dataset = bench.run(item), sentence_dataset(network, corpus)
+        self.dataset.sharing = bench.args.jobs
+
+    def numbers(self) -> dict[str, Any]:
+        """All of them."""
+        parts: dict[str, Callable[[], Any]] = {
+            "weights": lambda: sum(p.numel() for p in self.network.parameters()),
+            "layers": lambda: self.network.config.layers,
+            "seconds": lambda: float((self.run.path / "seconds.txt").read_text()),
+            "model": lambda: evaluate_model(self.dataset, self.corpus.vocabulary.labels).model,
+            "lost": lambda: of_states(self.network, self._texts()),
+            "half_lives": self._half_lives,
+            "kinds": self._kinds,
+            "last_linear": lambda: of_last_output(self.dataset),
+        }
+        if self.item.data != LANGUAGE:
+            parts["accuracy"] = self._accuracy
+        elif self.item.seed < self.bench.args.used:  # which takes longest
+            parts["used"] = self._used
+        place = self.run.path / "numbers.json"
+        found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
+        for name, measure in parts.items():
+            if name not in found:
+                began = time.monotonic()
+                found[name] = measure()
+                write_text(place, json.dumps(found))
+                print(f"{self.item.name}: {name} {time.monotonic() - began:.0f} s", flush=True)
+        return found
+
+    def _texts(self) -> list[list[int]]:
+        return [ids.tolist() for ids in islice(_test_texts(self.corpus), _TEXTS)]
+
+    def _kinds(self) -> dict[str, Any]:
+        """What probes of every kind say; these are kept in the run."""
+        config = FitConfig(**{"probe": "shared", **json.loads(self.bench.args.fit)})
+        probes = fit_probes(self.dataset, config)
+        self.run.write_probes(probes, {}, "half")
+        scores = evaluate_probes(probes.to(self.dataset.device), self.dataset)
+        return {score.kind: score.to_json() for score in scores}
+
+    def _half_lives(self) -> dict[str, Any]:
+        side = TextSide.of_words(self.corpus.vocabulary)
+        return half_lives(Reader(self.network, side), self._texts()).to_json()
+
+    def _accuracy(self) -> dict[str, float]:
+        """Within what was learnt, and beyond it."""
+        files = self.bench.folder / "tasks" / self.item.data
+        return {
+            where: accuracy(self.network, self.corpus, read_task(files / f"{name}.txt"))
             for where, name in (("within", "valid"), ("beyond", "test"))
         }
-    return numbers
+
+    def _used(self) -> dict[str, Any]:
+        """How much predictions go by what is read of a kind."""
+        probes = self.run.probes().to(self.network.device)
+        return {use.kind: use.to_json() for use in used(probes, self.dataset)}
 
 
 def of_last_output(dataset: Dataset) -> dict[str, Any]:
@@ -356,18 +391,13 @@ def work(bench: Bench, item: Item) -> int:
     stopped: list[int] = []
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda number, _: stopped.append(number))
+    if bench.device.type == "cuda":  # so that nobody keeps memory that others are short of
+        torch.cuda.set_per_process_memory_fraction(1 / bench.args.jobs, bench.device)
     trained = train(bench, item, lambda: bool(stopped))
     if trained is None:
         return _STOPPED
-    numbers = measure(bench, item, *trained)
     bench.measured(item).parent.mkdir(parents=True, exist_ok=True)
-    write_text(bench.measured(item), json.dumps(numbers))
-    if item.data == LANGUAGE and item.seed < bench.args.used:  # which takes longest
-        network, corpus = trained
-        probes = bench.run(item).probes().to(network.device)
-        for use in used(probes, sentence_dataset(network, corpus)):
-            numbers["kinds"][use.kind]["used"] = use.to_json()
-        write_text(bench.measured(item), json.dumps(numbers))
+    write_text(bench.measured(item), json.dumps(Measures(bench, item, *trained).numbers()))
     return 0
 
 
@@ -449,7 +479,7 @@ def _row(data: str, cell: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         *row,
         _mean([s["kinds"][memory]["perplexity"] for s in seeds]),
-        _mean([use["used"] for s in seeds if (use := s["kinds"][memory]["used"])]),
+        _mean([s["used"][memory]["used"] for s in seeds if memory in s.get("used", {})]),
         _mean([one["median"] for one in lives]),
         *(_mean([s["lost"][memory][what] for s in seeds]) for what in ("decayed", "erased")),
     ]

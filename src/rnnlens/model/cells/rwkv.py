@@ -13,7 +13,8 @@ from rnnlens.model.kinds import BELOW, Edge, Kind
 
 _SHIFTED, _SHARE = (Edge(BELOW), Edge("p", 1)), (0.0, 1.0)
 _MIXED = 6  # mixtures of a word and the one before: of q, K, v, a, b and o
-_RANK = 16  # numbers through which decay, removal and gate are computed
+_RANK = 16  # numbers through which decay and removal are computed
+_GATE_RANK = 64  # and the gate, which makes more of what is read
 _SLOW = -math.exp(-0.5)  # the largest exponent of a decay
 
 
@@ -64,7 +65,7 @@ class RWKV7(Block):
             "mix": (_MIXED, inputs), "w_q": (keys, inputs), "w_k": (keys, inputs),
             "w_x": (width, inputs), "v_a": (_RANK, inputs), "w_a": (keys, _RANK), "b_a": (keys,),
             "v_b": (_RANK, inputs), "w_b": (keys, _RANK), "b_b": (keys,),
-            "v_o": (_RANK, inputs), "w_o": (width, _RANK),
+            "v_o": (_GATE_RANK, inputs), "w_o": (width, _GATE_RANK),
             "erased": (keys,), "added": (keys,), "bonus": (keys,), "norm_r": (width,),
         }  # fmt: skip
 

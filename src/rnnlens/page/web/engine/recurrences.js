@@ -28,7 +28,7 @@ import { ATTENTION, DELTA, EXPONENTIAL, GATED, REMOVING, SCALAR, SPACE, times, t
 
 export const TAPS = 4; // timesteps that a convolution sees
 const EPS = 1e-6, LEAST = 1e-6; // that gates of minLSTM are added to, and of 1 - a², as in Python
-const RANK = 16, SLOW = 16; // numbers through which decays are computed, and the root of those of GLA
+const RANK = 16, GATE_RANK = 64, SLOW = 16; // numbers through which decays, and RWKV-7's gate, are computed, and the root of those of GLA
 const MIXED = 6, FASTEST = -Math.exp(-0.5); // mixtures of two words in RWKV-7, and the largest exponent of its decay
 const NEAR = 1e-6; // of zero, where a tanh is its own line
 
@@ -179,7 +179,7 @@ export const RECURRENCES = {
       const all = heads * keys, few = [RANK, inputs];
       return {
         mix: [MIXED, inputs], w_q: [all, inputs], w_k: [all, inputs], w_x: [width, inputs], v_a: few, w_a: [all, RANK], b_a: [all],
-        v_b: few, w_b: [all, RANK], b_b: [all], v_o: few, w_o: [width, RANK], erased: [all], added: [all], bonus: [all], norm_r: [width],
+        v_b: few, w_b: [all, RANK], b_b: [all], v_o: [GATE_RANK, inputs], w_o: [width, GATE_RANK], erased: [all], added: [all], bonus: [all], norm_r: [width],
       };
     },
     given: (block, x, prev, edit) => {

@@ -1,10 +1,16 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from nltk.tokenize import NLTKWordTokenizer
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read import Sentence, plain_text
 from rnnlens.corpus.read.plain_text import (
+    is_whole,
     number_mark,
     read_raw,
     read_tokenised,
@@ -193,3 +199,27 @@ def test_a_paragraph_of_many_letters_is_cut_after_a_sentence(tmp_path, monkeypat
     text = "The dog barks. The cat sleeps. " * 6
     assert raw(tmp_path, text) == ["The dog barks .", "The cat sleeps ."] * 6
     assert len(raw(tmp_path, "a" * 200)) == 4
+
+
+@given(st.from_regex(r"[A-Za-z]{1,8}(-[A-Za-z]{1,8}){0,2}", fullmatch=True))
+@example("cannot")
+@example("I-Gonna")
+@example("wanna")
+@example("can-not")
+def test_what_is_whole_is_not_taken_apart_by_nltk(piece):
+    if is_whole(piece):
+        assert NLTKWordTokenizer().tokenize(piece) == [piece]
+
+
+@pytest.mark.parametrize("piece", ["cannot", "I-GONNA", "don't", "U.S.", "a--b", "-a", "naïve", ""])
+def test_what_may_be_taken_apart_is_left_to_nltk(piece):
+    assert not is_whole(piece)
+
+
+def test_plain_words_are_split_without_nltk():
+    code = (
+        "import sys; from rnnlens.corpus.read.plain_text import words_of; "
+        "assert words_of('a well-known word', set().__contains__) == ('a', 'well-known', 'word'); "
+        "assert 'nltk' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -2,12 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import groupby, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read import Sentence
 from rnnlens.corpus.read.text_files import lines
+
+if TYPE_CHECKING:
+    from nltk.tokenize import NLTKWordTokenizer
 
 Split = Callable[[str], list[str]]  # from a text to its words
 
@@ -27,6 +32,8 @@ _WITHIN = re.compile(r" @([-,.])@ ")
 _SIGNS = ("<unk>", _END, "@-@", "@,@", "@.@")
 _NUMBER = "N"
 _MARKS = frozenset((".", ",", ";", ":", "!", "?", '"', ")", "``", "''"))
+_LETTERS = re.compile(r"[A-Za-z]+(-[A-Za-z]+)*")
+_APART = frozenset(("cannot", "gimme", "gonna", "gotta", "lemme", "wanna"))  # of letters alone
 _MOST_CLINGING = 0.01  # share of words with punctuation: abbreviations that the list above lacks
 
 
@@ -84,13 +91,23 @@ def running(sample: Iterable[str]) -> Callable[[str], Iterator[Sentence]]:
 
 def words_of(text: str, is_known: Callable[[str], bool]) -> tuple[str, ...]:
     """The words of a sentence that somebody typed; unknown ones are taken apart as in Penn."""
-    from nltk.tokenize import NLTKWordTokenizer
-
-    tokeniser = NLTKWordTokenizer()
     words: list[str] = []
     for piece in text.split():
-        words += [piece] if is_known(piece) else tokeniser.tokenize(piece)
+        words += [piece] if is_known(piece) or is_whole(piece) else _penn().tokenize(piece)
     return tuple(words)
+
+
+@cache
+def _penn() -> "NLTKWordTokenizer":
+    """What takes words apart; where nothing has to be, its import, a second and more, is saved."""
+    from nltk.tokenize import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
+
+
+def is_whole(piece: str) -> bool:
+    """Whether nothing can be taken apart: letters and single hyphens, and no *cannot*."""
+    return bool(_LETTERS.fullmatch(piece)) and not _APART & {*piece.lower().split("-")}
 
 
 def splitter(sample: str) -> Split:

@@ -131,3 +131,16 @@ def test_the_label_that_came_may_be_certain(kernels):
     nll, gradient = told(kernels, 300.0, 0.0, -1e4)
     assert nll == pytest.approx(0, abs=1e-4)
     torch.testing.assert_close(gradient, torch.zeros(3), rtol=0, atol=1e-4)
+
+
+def test_rows_are_gathered_and_standardised(kernels):
+    generator = torch.Generator().manual_seed(0)
+    states = torch.randn(50, 30, generator=generator).to(DEVICE) * 3 + 1
+    rows = torch.randperm(50, generator=generator)[:41].to(DEVICE)
+    mean, scale = torch.zeros(64, device=DEVICE), torch.ones(64, device=DEVICE)
+    mean[:30], scale[:30] = states.mean(0), states.std(0)
+    out = torch.full((41, 64), math.nan, device=DEVICE, dtype=HALF)
+    kernels.standardised_rows(states, rows, mean, scale, out)
+    wanted = F.pad((states[rows] - mean[:30]) / scale[:30], (0, 34))
+    wanted[:, 30] = 1
+    torch.testing.assert_close(out, wanted.to(HALF), rtol=8e-3 if CUDA else 1e-5, atol=1e-6)

@@ -65,6 +65,23 @@ def sigmoid_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float
     return nll.mean(1)
 
 
+def standardised_rows(
+    states: Tensor, rows: Tensor, mean: Tensor, scale: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Some rows of states (N, H), in their order, less the mean (columns,) and over the scale, then
+    a column of 1, then zeros: (len(rows), columns).
+    """
+    size, width = (len(rows), len(mean)), states.shape[1]
+    if states.is_cuda:
+        out = torch.empty(size, dtype=dtype, device=states.device)
+        _triton().standardised_rows(states, rows, mean, scale, out)
+        return out
+    out = torch.zeros(size, dtype=dtype, device=states.device)
+    out[:, :width] = (states[rows] - mean[:width]) / scale[:width]
+    out[:, width] = 1
+    return out
+
+
 def adamw_(
     weight: Tensor, m: Tensor, v: Tensor, gradient: Tensor, step: int, rate: float, decay: float
 ) -> None:

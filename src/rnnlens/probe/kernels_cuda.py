@@ -156,6 +156,24 @@ def _finish(
         tl.store(weighted + place, (v * factor).to(x.dtype.element_ty), mask=inside[:, None])
 
 
+@triton.jit(do_not_specialize=["count"])
+def _standardised_rows(
+    states, rows, mean, scale, out, count,
+    WIDTH: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = (at < count)[:, None]
+    row = tl.load(rows + at, mask=at < count, other=0).to(tl.int64)[:, None]
+    for start in tl.static_range(0, COLUMNS, 64):
+        columns = start + tl.arange(0, 64)[None, :]
+        unit = columns < WIDTH
+        v = tl.load(states + row * WIDTH + columns, mask=inside & unit, other=0.0).to(tl.float32)
+        v = (v - tl.load(mean + columns)) / tl.load(scale + columns)
+        v = tl.where(unit, v, tl.where(columns == WIDTH, 1.0, 0.0))
+        place = at.to(tl.int64)[:, None] * COLUMNS + columns
+        tl.store(out + place, v.to(out.dtype.element_ty), mask=inside)
+
+
 @triton.jit
 def _adamw(
     weight, m, v, gradient, rate, keep, epsilon, size,
@@ -229,6 +247,17 @@ def exponentials(
         COLUMNS=columns, STATES=tile.states, LABELS=tile.labels, STEP=tile.columns,
         GROUP=tile.group, PARTS=tile.parts, num_warps=tile.warps, num_stages=tile.stages,
         maxnreg=tile.registers or None,
+    )  # fmt: skip
+
+
+def standardised_rows(
+    states: Tensor, rows: Tensor, mean: Tensor, scale: Tensor, out: Tensor
+) -> None:
+    """See kernels.standardised_rows."""
+    states, (count, columns) = states.contiguous(), out.shape
+    _standardised_rows[(triton.cdiv(count, 16),)](
+        states, rows, mean, scale, out, count,
+        WIDTH=states.shape[1], COLUMNS=columns, BLOCK=16,
     )  # fmt: skip
 
 

@@ -7,8 +7,10 @@ import torch.nn.functional as F
 from tests.probe.conftest import dataset_of
 
 from rnnlens.labels.sets import LabelSet
+from rnnlens.probe import families
 from rnnlens.probe.dataset import Chunk
 from rnnlens.probe.families import Linear, Shared
+from rnnlens.probe.kernels import softmax_gradient_
 from rnnlens.probe.moments import Moments, measure
 
 CPU = torch.device("cpu")
@@ -133,3 +135,30 @@ def test_moments_keep_what_is_small_beside_what_is_large(offset, size):
     torch.testing.assert_close(moments.mean("h"), v.mean(0), rtol=1e-6, atol=1e-6 * size)
     torch.testing.assert_close(moments.covariance("h"), wanted, rtol=1e-3, atol=1e-3 * size**2)
     torch.testing.assert_close(moments.scale("h"), wanted.diagonal().sqrt(), rtol=1e-3, atol=0)
+
+
+def test_the_softmax_goes_into_the_product_where_logits_are_not_wanted(
+    moments, kinds, network, everything, monkeypatch
+):
+    def fused(gradient, weight, x, targets, labels, scale):
+        asked.append(len(x))
+        logits = x @ weight.T
+        nll = softmax_gradient_(logits, targets, labels, scale)
+        gradient.addmm_(logits.T, x)
+        return nll
+
+    def learnt(back: bool) -> tuple[torch.Tensor, ...]:
+        family = linear(moments, kinds, network)
+        x = family.stack.prepare(1, everything[0][kinds[1]][:50])
+        there = torch.zeros_like(x) if back else None
+        nll = family.learn(1, x, everything[1][:50], 0.5, there)
+        return nll, family.gradients["map"]
+
+    asked: list[int] = []
+    plain = learnt(back=False)
+    monkeypatch.setattr(families, "fuses", lambda *_: True)
+    monkeypatch.setattr(families, "softmax_regression_", fused)
+    torch.testing.assert_close(learnt(back=True), plain)
+    assert not asked
+    torch.testing.assert_close(learnt(back=False), plain)
+    assert asked == [50]

@@ -10,6 +10,7 @@ from tests.sampling import sampled
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.split import Split
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model.train.distributed import Processes
 from rnnlens.probe import fitting, frames
 from rnnlens.probe.dataset import Stream
 from rnnlens.probe.fit_loop import SavedFit, save_fit
@@ -200,6 +201,23 @@ def test_kinds_in_threads_of_our_own_come_to_the_same_probes(network, train, val
     assert not fitted(network, train, valid, epochs=0, probe="shared").in_threads
     for name, tensor in one.result().tensors("").items():
         torch.testing.assert_close(other.result().tensors("")[name], tensor, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_chunks_that_are_shuffled_as_a_whole_come_to_the_same_probes(
+    network, train, valid, monkeypatch, either, rank
+):
+    monkeypatch.setattr(Processes, "sum", lambda *_: None)
+
+    def weights() -> torch.Tensor:
+        fitter = Fitter(dataset(network, train, valid), "output", FitConfig(batch=128, epochs=2))
+        fitter.processes, fitter.at_once = Processes(rank, 2), 24
+        fitter.run(never, nothing)
+        return fitter.family.weights["map"]
+
+    gathered = weights()
+    monkeypatch.setattr(Fitter, "shuffles", True)
+    torch.testing.assert_close(weights(), gathered)
 
 
 def test_a_shorter_fit_is_known(network, train, valid):

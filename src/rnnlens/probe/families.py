@@ -8,6 +8,7 @@ are written out, since autograd would also compute those of the states.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -15,7 +16,12 @@ from torch import Tensor
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.traceable import Readout
 from rnnlens.probe.fit_config import FEW_LABELS
-from rnnlens.probe.kernels import sigmoid_gradient_, softmax_gradient_
+from rnnlens.probe.kernels import (
+    fuses,
+    sigmoid_gradient_,
+    softmax_gradient_,
+    softmax_regression_,
+)
 from rnnlens.probe.moments import Moments
 from rnnlens.probe.probes import Stack
 
@@ -145,12 +151,20 @@ class Linear(Family):
     def learn(
         self, k: int, x: Tensor, labels: Tensor, scale: float, back: Tensor | None = None
     ) -> Tensor:
+        weight, gradient = self.working["map"][k], self.gradients["map"][k]
+        if back is None and self._fused:
+            return softmax_regression_(gradient, weight, x, labels, self.label_count, scale)
         logits = self.stack.logits(k, x)
         nll = self.gradient_(logits, labels, self.label_count, scale)
-        self.gradients["map"][k].addmm_(logits.T, x)
+        gradient.addmm_(logits.T, x)
         if back is not None:
-            torch.mm(logits, self.working["map"][k], out=back)
+            torch.mm(logits, weight, out=back)
         return nll
+
+    @cached_property
+    def _fused(self) -> bool:
+        one = self.gradient_ is softmax_gradient_  # of all labels holds
+        return one and fuses(self.working["map"], self.label_count)
 
     def learn_all(self, x: Tensor, labels: Tensor, scale: float) -> Tensor:
         """The same as `learn` for all kinds at once, of states (K, N, columns): (K, N)."""

@@ -333,44 +333,70 @@ class Fitter:
             return style.format("epochs", fewer), fewer / self.epochs
         return style.format("states", max(1, self.recipe.states // 4)), 1 / 4
 
+    @property
+    def shuffles(self) -> bool:
+        """Whether a chunk is shuffled as a whole, so that steps are views of it: on a GPU, where it
+        would take longer to gather the rows of each.
+        """
+        return self.device.type == "cuda" and not self.wide
+
     def _learn(self, chosen: np.ndarray, number: int) -> None:
         chunk = self.train.chunk(chosen)
         if not len(chunk.labels):
             return  # sequences too short for the semantic
-        x = [chunk.states.pop(kind) for kind in self.kinds]
+        steps = self._steps(len(chunk.labels), number)
+        mine = [rows[self.processes.rank :: self.processes.count] for rows in steps]
+        x, labels = [chunk.states.pop(kind) for kind in self.kinds], chunk.labels
+        order = torch.cat(mine).to(self.device) if self.shuffles else None
         if not self.wide:
-            x = [self.family.stack.prepare(k, states) for k, states in enumerate(x)]
+            x = [self.family.stack.prepare(k, states, order) for k, states in enumerate(x)]
+        if order is not None:
+            labels = labels[order]
         together = self.frames is not None and self.frames.together is not None
         every = torch.stack(x) if together else x
+        end = 0
+        for rows, taken in zip(steps, mine, strict=True):
+            start, end = end, end + len(taken)
+            for piece in self._pieces(slice(start, end) if self.shuffles else taken):
+                wanted = labels[piece]
+                nll = self._gradients(every, piece, self._aligned(wanted), 1 / len(rows))
+                self.nll += nll[:, : len(wanted)].sum(1)
+            self._update()
+            self.seen += len(taken)
+
+    def _steps(self, count: int, number: int) -> Sequence[Tensor]:
+        """The rows of each step of a chunk, in all processes together."""
         seed = hash((*self._seed(self.progress.epoch), number)) % 2**62
-        order = torch.randperm(len(chunk.labels), generator=torch.Generator().manual_seed(seed))
+        order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
         # Parts of about equal size: a remainder of a few states would be a step like any other.
         parts = max(1, round(len(order) / self.recipe.batch))
         size = -(-len(order) // parts)
         # What goes to the end must have the steps that were planned, and so none that are padded.
-        for rows in order.split(size if self.recipe.to_the_end else padded(size)):
-            mine = rows[self.processes.rank :: self.processes.count].to(self.device)
-            for piece in mine.split(self.at_once):
-                labels = self._aligned(chunk.labels[piece])
-                self.nll += self._gradients(every, piece, labels, 1 / len(rows))[
-                    :, : len(piece)
-                ].sum(1)
-            self._update()
-            self.seen += len(mine)
+        steps: Sequence[Tensor] = order.split(size if self.recipe.to_the_end else padded(size))
+        return steps
+
+    def _pieces(self, rows: Tensor | slice) -> Sequence[Tensor | slice]:
+        """Rows of a step in parts whose logits are held at once."""
+        if isinstance(rows, Tensor):
+            pieces: Sequence[Tensor] = rows.to(self.device).split(self.at_once)
+            return pieces
+        starts = range(rows.start, rows.stop, self.at_once)
+        return [slice(start, min(start + self.at_once, rows.stop)) for start in starts]
 
     def _gradients(
-        self, x: Tensor | Sequence[Tensor], piece: Tensor, labels: Tensor, scale: float
+        self, x: Tensor | Sequence[Tensor], piece: Tensor | slice, labels: Tensor, scale: float
     ) -> Tensor:
         """Add to the gradients of all kinds; the negative log-likelihood of each state, (K, N)."""
         if not isinstance(x, Tensor):
             return torch.stack(self._each(partial(self._gradient, x, piece, labels, scale)))
         assert isinstance(self.family, Linear)  # noqa: S101 - no others have frames
-        some, missing = x.index_select(1, piece), len(labels) - len(piece)
+        some = x[:, piece] if isinstance(piece, slice) else x.index_select(1, piece)
+        missing = len(labels) - some.shape[1]
         some = F.pad(some, (0, 0, 0, missing)) if missing else some
         return self.family.learn_all(some, labels, scale)
 
     def _gradient(
-        self, x: Sequence[Tensor], piece: Tensor, labels: Tensor, scale: float, k: int
+        self, x: Sequence[Tensor], piece: Tensor | slice, labels: Tensor, scale: float, k: int
     ) -> Tensor:
         some = x[k][piece]
         prepared = self.family.stack.prepare(k, some) if self.wide else some

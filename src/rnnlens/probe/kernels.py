@@ -1,7 +1,8 @@
 """The two inner loops of fitting: the gradient of a softmax regression, and AdamW's update.
 
 On CUDA each is one pass over memory, written in Triton, which CUDA builds of torch bring along; the
-plain versions beside them are what the tests compare with and what the CPU runs.
+plain versions beside them are what the tests compare with and what the CPU runs. Of many labels the
+first goes into the product for the logits instead, where the GPU is one that this was measured on.
 """
 
 import math
@@ -13,6 +14,8 @@ from torch import Tensor
 
 _PART = 1 << 22  # weights updated at once on the CPU, which bounds the memory in between
 _BETAS, _EPSILON = (0.9, 0.99), 1e-8
+_MANY_LABELS = 1024  # from which `softmax_regression_` is worth it
+_HOPPER = 9  # the generation of GPUs that its tiles are for
 
 
 def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float) -> Tensor:
@@ -31,6 +34,25 @@ def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float
     return nll
 
 
+def fuses(weight: Tensor, labels: int) -> bool:
+    """Whether `softmax_regression_` is there for weights on this device, and worth it."""
+    suits = weight.is_cuda and weight.dtype == torch.bfloat16 and labels >= _MANY_LABELS
+    return suits and torch.cuda.get_device_capability(weight.device)[0] == _HOPPER
+
+
+def softmax_regression_(
+    gradient: Tensor, weight: Tensor, x: Tensor, targets: Tensor, labels: int, scale: float
+) -> Tensor:
+    """Add to the gradient by weights (padded V, columns) that of states x (N, columns): what
+    `softmax_gradient_` leaves of their logits, times x. Return the NLL (N,).
+
+    Exact to bfloat16's rounding as long as no label is 112 nats above the one that came; those that
+    are count as if they were just that, which is what then bounds the NLL as well.
+    """
+    nll: Tensor = _triton().softmax_regression(gradient, weight, x, targets, labels, scale)
+    return nll
+
+
 def sigmoid_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float) -> Tensor:
     """Turn logits (N, padded V) into scale * (sigmoid - targets) in place, where each label holds
     or not by itself; targets are (N, V) of 0 and 1. Return the NLL (N,), a mean over the labels.
@@ -41,6 +63,23 @@ def sigmoid_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float
     logits.mul_(scale)
     logits[:, labels:] = 0
     return nll.mean(1)
+
+
+def standardised_rows(
+    states: Tensor, rows: Tensor, mean: Tensor, scale: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Some rows of states (N, H), in their order, less the mean (columns,) and over the scale, then
+    a column of 1, then zeros: (len(rows), columns).
+    """
+    size, width = (len(rows), len(mean)), states.shape[1]
+    if states.is_cuda:
+        out = torch.empty(size, dtype=dtype, device=states.device)
+        _triton().standardised_rows(states, rows, mean, scale, out)
+        return out
+    out = torch.zeros(size, dtype=dtype, device=states.device)
+    out[:, :width] = (states[rows] - mean[:width]) / scale[:width]
+    out[:, width] = 1
+    return out
 
 
 def adamw_(

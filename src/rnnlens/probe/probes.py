@@ -21,6 +21,7 @@ from rnnlens.base.tensors import (
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.packed import packed_product, version
 from rnnlens.model.traceable import product
+from rnnlens.probe.kernels import standardised_rows
 from rnnlens.probe.memory_questions import Questions, question_names, questions_in
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes_file import Bounds
@@ -62,12 +63,15 @@ class Stack:
         default_factory=dict, init=False, compare=False, repr=False
     )
 
-    def prepare(self, k: int, states: Tensor) -> Tensor:
-        """States (N, H) of the k-th kind as the maps take them, (N, columns); of a memory that is
-        asked questions, its states or their answers.
+    def prepare(self, k: int, states: Tensor, rows: Tensor | None = None) -> Tensor:
+        """States (N, H) of the k-th kind as the maps take them, (N, columns), or some `rows` of
+        them; of a memory that is asked questions, its states or their answers.
         """
         states = self._answers(k, states)
         width, columns = self._width(k, states), self.map.shape[2]
+        if rows is not None:
+            mean, scale = self.mean[k], self.scale[k]
+            return standardised_rows(states, rows, mean, scale, self.map.dtype)
         x = torch.zeros(len(states), columns, dtype=self.map.dtype, device=self.map.device)
         x[:, :width] = (states - self.mean[k, :width]) / self.scale[k, :width]
         x[:, width] = 1

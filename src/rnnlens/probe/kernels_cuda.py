@@ -17,17 +17,16 @@ DOWN, MOST = tl.constexpr(62.0), tl.constexpr(100.0)  # as powers of 2
 
 
 class Tile(NamedTuple):
-    """How the product for the logits is cut up; a tile is what a program holds in registers."""
+    """How the product for the logits is cut up; a tile is what a program holds in registers. These
+    sizes were the quickest of twenty on an H200 (docs/results.md).
+    """
 
     states: int = 128
-    labels: int = 256
+    labels: int = 128
     columns: int = 64  # multiplied at once
-    group: int = 8  # rows of tiles that programs work on side by side; 0: each stays in a row
-    parts: int = 1  # that a tile is written in, 1 or 2
-    programs: int = 1  # for each multiprocessor, which go from tile to tile; 0: one for each tile
-    warps: int = 8
+    programs: int = 2  # for each multiprocessor: one multiplies while the other has exponentials
+    warps: int = 4
     stages: int = 3
-    registers: int = 0  # of a thread, at most; 0: as many as it wants
 
 
 TILE = Tile()
@@ -96,23 +95,17 @@ def _shift(x, weight, targets, shift, count, COLUMNS: tl.constexpr, BLOCK: tl.co
 def _exponentials(
     x, weight, out, shift, sums, count, labels, padded_labels,
     COLUMNS: tl.constexpr, STATES: tl.constexpr, LABELS: tl.constexpr, STEP: tl.constexpr,
-    GROUP: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     # The first three are descriptors: what they load beyond the end is 0, and they store nothing
-    # there. The loops are one to the compiler, so that a tile's first operands are on their way
-    # while the last tile's exponentials are computed.
-    down, across = tl.cdiv(count, STATES), tl.cdiv(padded_labels, LABELS)
-    tiles, programs = down * across, tl.num_programs(0)
-    each = tl.cdiv(tiles, programs)
-    begin = tl.program_id(0) if GROUP else min(tl.program_id(0) * each, tiles)
-    end = tiles if GROUP else min(begin + each, tiles)
-    for tile in tl.range(begin, end, programs if GROUP else 1, flatten=True):
+    # there. A program has tiles one after the other, so that it stays with its states. The loops
+    # are one to the compiler, so that a tile's first operands are on their way while the last
+    # tile's exponentials are computed.
+    across = tl.cdiv(padded_labels, LABELS)
+    tiles = tl.cdiv(count, STATES) * across
+    each = tl.cdiv(tiles, tl.num_programs(0))
+    begin = min(tl.program_id(0) * each, tiles)
+    for tile in tl.range(begin, min(begin + each, tiles), flatten=True):
         row, place = tile // across * STATES, tile % across
-        if GROUP:
-            top = tile // (GROUP * across) * GROUP
-            size = min(down - top, GROUP)
-            row = (top + tile % (GROUP * across) % size) * STATES
-            place = tile % (GROUP * across) // size
         label = place * LABELS
         logits = tl.zeros((STATES, LABELS), tl.float32)
         for start in range(0, COLUMNS, STEP):
@@ -124,13 +117,10 @@ def _exponentials(
         if label + LABELS > labels:  # labels that pad the others have no probability
             e = tl.where((label + tl.arange(0, LABELS) < labels)[None, :], e, 0.0)
         tl.store(sums + place * count + at, tl.sum(e, 1), mask=at < count)
-        half = e.to(out.dtype)
-        if PARTS == 1:
-            out.store([row, label], half)
-        else:
-            left, right = half.reshape(STATES, 2, LABELS // 2).permute(0, 2, 1).split()
-            out.store([row, label], left)
-            out.store([row, label + LABELS // 2], right)
+        # Written in two parts, which take half as much of the memory that operands wait in.
+        left, right = e.to(out.dtype).reshape(STATES, 2, LABELS // 2).permute(0, 2, 1).split()
+        out.store([row, label], left)
+        out.store([row, label + LABELS // 2], right)
 
 
 @triton.jit(do_not_specialize=["count", "tiles"])
@@ -238,15 +228,14 @@ def exponentials(
     """
     (count, columns), padded = x.shape, len(weight)
     tiles = triton.cdiv(count, tile.states) * triton.cdiv(padded, tile.labels)
-    programs = min(tiles, tile.programs * _multiprocessors(x.device)) if tile.programs else tiles
+    programs = min(tiles, tile.programs * _multiprocessors(x.device))
     _exponentials[(programs,)](
         TensorDescriptor.from_tensor(x, [tile.states, tile.columns]),
         TensorDescriptor.from_tensor(weight, [tile.labels, tile.columns]),
-        TensorDescriptor.from_tensor(e, [tile.states, tile.labels // tile.parts]),
+        TensorDescriptor.from_tensor(e, [tile.states, tile.labels // 2]),
         shift, sums, count, labels, padded,
         COLUMNS=columns, STATES=tile.states, LABELS=tile.labels, STEP=tile.columns,
-        GROUP=tile.group, PARTS=tile.parts, num_warps=tile.warps, num_stages=tile.stages,
-        maxnreg=tile.registers or None,
+        num_warps=tile.warps, num_stages=tile.stages,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ version = release = rnnlens.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "_commands", "_lens"]
 exclude_patterns = ["_build"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 highlight_language = "text"
 smartquotes = False  # they would make -- of a flag a dash
 default_role = "literal"  # docstrings have `code` in single backticks

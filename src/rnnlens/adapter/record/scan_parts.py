@@ -370,6 +370,21 @@ def one_text_a_sequence(module: nn.Module) -> Iterator[None]:
         handle.remove()
 
 
+@torch.no_grad()
+def _unedited(call: ScanCall) -> Tensor:
+    """What is read, as it is seen, where nothing is edited."""
+    reads = call.scan({}).reads()
+    return reads if call.gate is None else reads * call.gate
+
+
+def _own_where_same(edited: Tensor, unedited: Tensor, seen: Tensor) -> Tensor:
+    """What the layer has read itself where an edit changes nothing: its scan rounds otherwise than
+    ours. Gradients go through what was edited.
+    """
+    read = torch.where(edited == unedited, seen.to(edited), edited.detach())
+    return edited + (read - edited).detach() if edited.requires_grad else read
+
+
 @contextmanager
 def as_known(called: str, scan: str) -> Iterator[None]:
     """Refuse what only has the name of a known scan, or is of another version of its library."""
@@ -403,8 +418,8 @@ def scan_of(module: nn.Module) -> Scanned | None:
         if type(child).__name__ in SUBMODULES:
             read = SUBMODULES[type(child).__name__]
             return FunctionScan((Function("forward", read, child.__dict__, child.forward),))
-    inner = INNER.get(type(module).__name__)
-    functions = tuple(_functions(getattr(module, inner))) if inner else ()
+    inner = getattr(module, INNER.get(type(module).__name__, ""), None)
+    functions = () if inner is None else tuple(_functions(inner))
     return FunctionScan(functions) if functions else None
 
 
@@ -484,7 +499,7 @@ class ScanPart(Part):
             scan = whole.scan(here)
             self.cell, self.weights = scan.cell, [whole.given.weights]
             if past.inputs:
-                self.cell = remembering(scan.cell, past.size)
+                self.cell = remembering(scan.cell, past.size, past.called)
             seen, output = torch.cat(heard.reads, 2), heard.output
             needed = here or self.checking or whole.gate is not None
             reads = scan.reads() if needed else seen
@@ -492,6 +507,7 @@ class ScanPart(Part):
             if here:
                 begin = min(here)  # before it nothing is other than it was
                 shown = torch.cat([seen[:begin].to(shown), shown[begin:]])
+                shown = _own_where_same(shown, _unedited(whole), seen)
             elif self.checking:
                 size = float(seen.abs().max()) or 1.0  # a scan may read numbers of any size
                 self.compare([shown / size], [seen / size])

@@ -220,3 +220,12 @@ def test_packed_texts_are_refused_also_where_a_model_ignores_them(model, name):
     with pytest.raises(RnnlensError, match=f"is given {name}=, several texts in one sequence"):
         Adapter(model, feed=feed).trace(IDS)
     assert not model._forward_pre_hooks
+
+
+def test_positions_that_begin_anew_are_refused(model):
+    positions = torch.tensor([[*range(11)], [*range(5), *range(6)]])
+    feed = lambda model, ids: model(ids, use_cache=False, position_ids=positions)  # noqa: E731
+    with pytest.raises(RnnlensError, match="begin anew at timestep 5 of sequence 1, as those of"):
+        Adapter(model, feed=feed).trace(IDS)
+    positions[1] = torch.arange(3, 14)
+    Adapter(model, feed=feed).trace(IDS)

@@ -27,8 +27,9 @@ from rnnlens.adapter.record.capture import (
     is_apart,
     part_traces,
 )
+from rnnlens.adapter.record.packed import one_text_a_sequence
 from rnnlens.adapter.record.parts import Part
-from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, one_text_a_sequence, scans_of
+from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, scans_of
 from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.user_model import UserModel, guarded, users_code

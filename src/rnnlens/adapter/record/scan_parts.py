@@ -7,7 +7,7 @@ where something is edited, what is read of the memories after the edit.
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -28,6 +28,7 @@ from rnnlens.adapter.record.convolutions import (
     listening,
     replaced,
 )
+from rnnlens.adapter.record.packed import check_one_text
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.adapter.record.scans import (
     FUNCTIONS,
@@ -49,8 +50,6 @@ from rnnlens.model.kinds import INPUT
 from rnnlens.model.lazy import LazyStates, at_hand, joined, once
 from rnnlens.model.linear import Scan
 
-#: Where each of several packed texts begins.
-_PACKED = ("cu_seqlens", "cu_seq_lens_q", "cu_seq_lens_k", "seq_idx")
 _CACHES = ("update_conv_state", "update_recurrent_state", "get_linear_cache", "conv_states_q")
 _ONE_AT_A_TIME = RLock()  # a function of a library's module is there for all models of a class
 
@@ -342,32 +341,8 @@ def _read(
         for parameter in signature.parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD:
                 arguments |= arguments.pop(parameter.name)
-        _check_one_text(f"{layer.called} gives {scan.name}", arguments)
+        check_one_text(f"{layer.called} gives {scan.name}", arguments)
         return scan.read(layer.module, arguments), arguments
-
-
-def _check_one_text(who: str, arguments: Mapping[str, Any]) -> None:
-    if packed := [name for name in _PACKED if arguments.get(name) is not None]:
-        raise RnnlensError(
-            f"{who} {packed[0]}=, several texts in one sequence, in which a memory begins anew; "
-            "give each text as a sequence of its own, padded"
-        )
-
-
-@contextmanager
-def one_text_a_sequence(module: nn.Module) -> Iterator[None]:
-    """Refuse packed texts while a model of a library runs: many classes take and ignore what says
-    where they begin, and would read all of them as one.
-    """
-
-    def check(module: nn.Module, _: Any, named: dict[str, Any]) -> None:
-        _check_one_text(f"{type(module).__name__} is given", named)
-
-    handle = module.register_forward_pre_hook(check, with_kwargs=True)
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 @torch.no_grad()

@@ -163,6 +163,17 @@ def test_an_edit_of_the_memory_goes_on_and_one_of_nothing_does_not(adapter):
     assert float((ones.prediction - real.prediction)[3:].abs().max()) > 1e-5 * size
 
 
+def test_an_edit_is_the_same_where_a_cache_is_written(model, adapter):
+    layer = adapter.recurrence[0]
+    kind = layer.ids[next(iter(layer.cell.memories))]
+    cached = Adapter(model, feed=lambda model, ids: model(ids, use_cache=True))
+    cached.trace(IDS)
+    plain, other = (
+        one.trace(IDS, edits=[StateEdit(kind, 3, torch.ones_like)]) for one in (adapter, cached)
+    )
+    torch.testing.assert_close(other.prediction, plain.prediction)
+
+
 def test_large_memories_are_not_computed_unasked(adapter):
     there = at_hand(adapter.trace(IDS).states)
     for layer in adapter.recurrence:

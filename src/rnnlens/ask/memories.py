@@ -22,6 +22,7 @@ from rnnlens.reading.reading import Reading
 
 _NAMED = 3  # memories that a message names
 
+
 @question(frozen=True, kw_only=True, config=STRICT)
 class MemoriesQuestion(OfRows):
     """Memories in some rows of a text's grid; without `columns`, all that are matrices."""

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 import rnnlens
 from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.record.scan_parts import Layer
 from rnnlens.adapter.user_model import UsersCodeError
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lab.half_lives import half_lives
@@ -402,6 +403,17 @@ def test_a_token_shift_remembers_the_word_before(model, ids):
         assert torch.equal(edited[kind][:2], real[kind][:2])
     assert torch.equal(edited["v1"], real["v1"])
     assert not torch.allclose(edited["c1"][3:], real["c1"][3:])
+
+
+def test_a_state_that_is_written_to_in_place_is_another_where_a_layer_runs_twice():
+    state = [torch.zeros(2, 3), torch.ones(2)]
+    layer = Layer(nn.Identity(), "it", lambda *_, **__: None, (state,), {"state": state, "n": [1]})
+    aside = layer.aside()
+    for mine in (aside.args[0], aside.kwargs["state"]):
+        mine[0].fill_(7)
+        torch.testing.assert_close(mine[1], state[1])
+    assert not state[0].any()
+    assert aside.kwargs["n"] == [1]
 
 
 def test_packed_texts_are_refused(model, ids, monkeypatch):

@@ -78,6 +78,8 @@ class Layer(NamedTuple):
 
 
 def _copied_cache(given: Any) -> Any:
+    if isinstance(given, list) and all(isinstance(one, Tensor) for one in given):
+        return [one.clone() for one in given]  # RWKV-4's, which is written to in place
     return deepcopy(given) if any(hasattr(given, name) for name in _CACHES) else given
 
 

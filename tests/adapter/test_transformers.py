@@ -240,3 +240,24 @@ def test_positions_that_begin_anew_are_refused(model):
         Adapter(model, feed=feed).trace(IDS)
     positions[1] = torch.arange(3, 14)
     Adapter(model, feed=feed).trace(IDS)
+
+
+IGNORE_MASKS = ("RecurrentGemmaForCausalLM", "xLSTMForCausalLM", "RwkvForCausalLM")
+
+
+def test_padding_before_the_words_is_no_part_of_a_memory_or_refused(model, adapter):
+    mask = torch.ones_like(IDS)
+    mask[1, :4] = 0
+    feed = lambda model, ids: model(ids, attention_mask=mask, use_cache=False)  # noqa: E731
+    padded = Adapter(model, feed=feed)
+    if type(model).__name__ in IGNORE_MASKS:
+        with pytest.raises(RnnlensError, match=r"before the words, which .* reads as words"):
+            padded.trace(IDS)
+        mask[1] = mask[1].flip(0)
+        padded.trace(IDS)
+        return
+    states, alone = padded.trace(IDS).states, adapter.trace(IDS[1:, 4:]).states
+    layer = adapter.recurrence[0]
+    kind = layer.ids[next(iter(layer.cell.memories))]
+    gap = float((states[kind][4:, 1] - alone[kind][:, 0]).abs().max())
+    assert gap <= 1e-5 * float(alone[kind].abs().max())

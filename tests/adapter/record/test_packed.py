@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rnnlens.adapter.record.packed import one_text_a_sequence
+from rnnlens.adapter.record.packed import Padded, one_text_a_sequence
 from rnnlens.base.errors import RnnlensError
 
 
@@ -88,3 +88,34 @@ def test_they_are_found_without_their_name_and_within_another_module():
 def test_honest_positions_are_taken(positions, mask):
     with one_text_a_sequence(module := Inner()):
         module(torch.zeros(1, 6), attention_mask=mask, position_ids=positions)
+
+
+LEFT = torch.tensor([[1, 1, 1, 1], [0, 0, 1, 1]])
+
+
+def _given(mask: Any) -> Padded:
+    with one_text_a_sequence(module := Inner()) as padded:
+        module(torch.zeros(2, 4), attention_mask=mask)
+    return padded
+
+
+def test_padding_before_the_words_is_refused_where_a_memory_holds_it():
+    states = torch.rand(4, 2, 3)
+    with pytest.raises(RnnlensError, match=r"Inner is given attention_mask= .* which it reads"):
+        _given(LEFT).check("it", lambda: states)
+    states[:2, 1] = 0
+    _given(LEFT).check("it", lambda: states)
+
+
+@pytest.mark.parametrize(
+    "mask", [None, LEFT.flip(1), torch.ones(2, 4), 0 * LEFT, torch.ones(2, 1, 4, 4), LEFT[:, :0]]
+)
+def test_of_other_masks_no_memory_is_asked_for(mask):
+    def asked() -> Tensor:
+        raise AssertionError
+
+    _given(mask).check("it", asked)
+
+
+def test_a_memory_that_does_not_lie_beside_the_mask_is_not_looked_at():
+    _given(LEFT).check("it", lambda: torch.rand(5, 2, 3))

@@ -537,6 +537,12 @@ class ScanPart(Part):
     def of_calls(self) -> list[Piece]:
         return self.pieces_of_calls
 
+    def memory(self) -> Tensor:
+        """Its memory after every timestep of its call, (T, B, H)."""
+        kind = next(iter(self.cell.memories))
+        states: Tensor = self.pieces_of_calls[0].states[local(kind, 1, reverse=False)]
+        return states
+
     def layout(self, piece: Piece, batch_first: bool | None) -> Layout:  # noqa: ARG002
         steps, batch = piece.shape
         return Layout(steps, batch, self.scan.batch_first, sure=True)

@@ -5,13 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TSC := node_modules/.bin/tsc
+# Of transformers, beside the one in constraints.txt: the oldest that is read, and both sides of where its scans changed.
+VERSIONS ?= 5.6.0 5.12.1 5.15.1
+OLDER := .versions
 # Workers take whole files, in the order of tests/conftest.py.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Containers often forbid it; without it every process that the tests start compiles everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check quick quick-tests static lint types javascript javascript-types pytest everything wheel fuzz docs bench bench-all clean
+.PHONY: demo test check quick quick-tests static lint types javascript javascript-types pytest everything versions wheel fuzz docs bench bench-all clean
 
 demo: $(VENV)/installed
 	@$(BIN)/rnnlens demo $(ARGS)
@@ -52,6 +55,20 @@ everything: $(VENV)/test-ready $(VENV)/models-ready $(VENV)/browser $(TSC)
 	$(PYTEST) --cov --cov-report= -m "not timing" $(ARGS)
 	$(BIN)/python -m pytest --cov --cov-append -m timing $(ARGS) || [ $$? = 5 ]  # 5: ARGS chose none
 
+# Older versions of transformers, each in a folder of its own; VERSIONS="5.9.0" for others.
+versions: $(VERSIONS:%=version-%)
+
+version-%: $(OLDER)/%/ready $(VENV)/models-ready
+	@PYTHONPATH="$(OLDER)/$*$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -c 'import transformers as t; assert t.__version__ == "$*", t'
+	PYTHONPATH="$(OLDER)/$*$${PYTHONPATH:+:$$PYTHONPATH}" $(BIN)/python -m pytest tests/adapter/test_transformers.py $(ARGS)
+
+# Without their own dependencies, which are in the environment already, but for two that have moved on.
+.PRECIOUS: $(OLDER)/%/ready
+$(OLDER)/%/ready: | $(VENV)/models-ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(OLDER)/$* \
+	  transformers==$* "huggingface_hub<2" "tokenizers<=0.23.0"
+	@touch $@
+
 wheel: $(VENV)/test-ready
 	rm -rf dist
 	$(BIN)/python -m hatchling build --directory dist
@@ -87,7 +104,7 @@ bench-all: $(VENV)/bench-ready
 	$(if $(CORPUS),$(BIN)/python benchmarks/probes.py --corpus $(CORPUS))
 
 clean:
-	rm -rf $(VENV) node_modules dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(OLDER) node_modules dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

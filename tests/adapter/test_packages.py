@@ -33,6 +33,26 @@ def _gap(mine: Tensor, own: Tensor) -> float:
     return float((mine.view(own.shape) - own).abs().max() / own.abs().max())
 
 
+def _check_forgetting(adapter: Adapter, body: Any) -> None:
+    """What an edit makes of the first convolution's past is what the package's own steps make of
+    it, and an edit of nothing makes nothing.
+    """
+    model: Any = adapter.module
+    real = adapter.trace(IDS[:1]).prediction
+    nothing, zero = (
+        adapter.trace(IDS[:1], edits=[StateEdit("p1", 3, change)]).prediction
+        for change in (lambda v: v + 0, torch.zeros_like)
+    )
+    torch.testing.assert_close(nothing, real, atol=1e-6, rtol=1e-6)
+    cache: dict[str, Any] = {}
+    for t in range(STEPS):
+        out, cache = body.step(model.embed(IDS[:1, t : t + 1]), state=cache)
+        torch.testing.assert_close(model.head(out)[0], zero[t], atol=1e-5, rtol=1e-5)
+        if t == 3:
+            cache["block_0"]["conv_state"][0].zero_()
+    assert not torch.allclose(zero[4], real[4])
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("parallel", [True, False])
 def test_mambapy(parallel):
@@ -62,12 +82,15 @@ def test_xlstm():
     )  # fmt: skip
     body = package.xLSTMBlockStack(config)
     model, cache = LanguageModel(body).eval(), None
-    states = Adapter(model).trace(IDS).states
+    adapter = Adapter(model)
+    states = adapter.trace(IDS).states
     for t in range(STEPS):
         _, cache = body.step(model.embed(IDS[:1, t : t + 1]), state=cache)
         for number in (1, 2):
-            own = cache[f"block_{number - 1}"]["mlstm_state"][0][0]
-            assert _gap(states[f"S{number}"][t, 0], own) <= 1e-5
+            block = cache[f"block_{number - 1}"]
+            assert _gap(states[f"S{number}"][t, 0], block["mlstm_state"][0][0]) <= 1e-5
+            assert _gap(states[f"p{number}"][t, 0], block["conv_state"][0][0, 1:]) <= 1e-5
+    _check_forgetting(adapter, body)
 
 
 @torch.no_grad()
@@ -93,10 +116,14 @@ def test_xlstm_with_scalar_memory():
     for t in range(STEPS):
         _, cache = body.step(model.embed(IDS[:1, t : t + 1]), state=cache)
         for number in (1, 2):
-            own = cache[f"block_{number - 1}"]["slstm_state"][:, 0]
+            block = cache[f"block_{number - 1}"]
+            past = block["conv_state"][0][0, 1:]
+            assert _gap(trace.states[f"p{number}"][t, 0], past) <= 1e-5
+            own = block["slstm_state"][:, 0]
             for state, kind in zip(own[:3], "rcn", strict=True):
                 mine = trace.states[f"{kind}{number}"][t, 0]
                 assert _gap(mine, state) <= 1e-5
+    _check_forgetting(adapter, body)
     torch.testing.assert_close(trace.prediction.transpose(0, 1), model(IDS))
     states = adapter.trace(IDS[:1]).states
     weight = torch.ones(WIDTH, dtype=torch.float64)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 WORDS = 40
 TAPS = 4  # inputs that a convolution sees at once, in all of these
+WITHOUT_PAST = ("xLSTMForCausalLM", "MiniMaxForCausalLM")  # they have no convolution
 _SMALL = {"vocab_size": WORDS, "hidden_size": 32, "num_hidden_layers": 2}
 _HYBRID = {
     **_SMALL, "intermediate_size": 32, "num_attention_heads": 2, "num_key_value_heads": 1,
@@ -171,22 +172,36 @@ def _is_olmos(out: Any) -> bool:
 def _past(model: nn.Module, out: Any) -> Iterator[tuple[int, list[Tensor]]]:
     """What each layer's convolutions have read last, (B, C, taps or one less), after a token."""
     kind = type(model).__name__
-    if kind in ("RwkvForCausalLM", "xLSTMForCausalLM", "MiniMaxForCausalLM"):
-        return  # they have none
-    if kind == "RecurrentGemmaForCausalLM":
+    if kind in WITHOUT_PAST:
+        return
+    if kind == "RwkvForCausalLM":  # of time mixing
+        for number, state in enumerate(out.state[1].unbind(-1), 1):
+            yield number, [state[..., None]]
+    elif kind == "RecurrentGemmaForCausalLM":
         for number, layer in enumerate(_blocks(model), 1):
             if hasattr(layer.temporal_block, "rg_lru"):
                 yield number, [layer.temporal_block.conv1d_state]
-    elif _is_olmos(out):
+    else:
+        yield from _convolved(model, out)
+
+
+def _convolved(model: nn.Module, out: Any) -> Iterator[tuple[int, list[Tensor]]]:
+    """The same of classes whose cache has it."""
+    if _is_olmos(out):
         caches = [getattr(out.past_key_values, f"conv_states_{one}") for one in "qkv"]
         for number, states in enumerate(zip(*caches, strict=True), 1):
             if states[0] is not None:
                 yield number, list(states)
-    else:
-        for number, layer in _layers(model, out):
-            state = _first(getattr(layer, "conv_states", None))
-            if state is not None:
-                yield number, [state]
+        return
+    for number, layer in _layers(model, out):
+        state = _first(getattr(layer, "conv_states", None))
+        if state is not None:
+            yield number, [state]
+
+
+def taps_of(model: nn.Module) -> int:
+    """How many inputs the convolution of a class sees at once; a token shift sees two."""
+    return 2 if type(model).__name__ == "RwkvForCausalLM" else TAPS
 
 
 def _blocks(model: Any) -> Any:
@@ -215,6 +230,6 @@ def own_past(model: nn.Module, ids: Tensor) -> dict[int, Tensor]:
     for length in range(1, len(ids) + 1):
         out = model(ids[None, :length], use_cache=True)
         for layer, states in _past(model, out):
-            last = [state[0, :, 1 - TAPS :].T.flatten() for state in states]
+            last = [state[0, :, 1 - taps_of(model) :].T.flatten() for state in states]
             kept.setdefault(layer, []).append(torch.cat(last))
     return {layer: torch.stack(states) for layer, states in kept.items()}

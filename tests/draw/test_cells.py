@@ -108,7 +108,7 @@ def test_what_means_nothing_is_refused(changes, said):
 
 
 def test_cells_without_a_matrix_are_refused(grid, tmp_path):
-    with pytest.raises(RnnlensError, match=r"cannot show norm: no memory .* is drawn; draw S1"):
+    with pytest.raises(RnnlensError, match=r"show norm: no memory .* drawn; draw them, kinds=S1"):
         grid.figure(memories="norm", kinds=("r1", "y"))
     with pytest.raises(RnnlensError, match=r"asked by b: no memory .*; the network has none"):
         rnnlens.load("english-news")("we stand").figure(asked="b")

@@ -17,6 +17,7 @@ from torch import Tensor
 from rnnlens.ask.json_types import Use
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import Interval
+from rnnlens.base.progress import Progress
 from rnnlens.cli.evaluate_command import tables
 from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network, NetworkConfig
@@ -156,10 +157,19 @@ def test_the_models_own_classifier_reads_what_is_used(formula, dataset):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", sampled(["both ways", "loop"], "loop"))
-def test_users_modules_are_pushed_too(how):
+def test_users_modules_are_pushed_too(how, monkeypatch):
     lens = user_lens(MODULES[how]().requires_grad_(how == "loop"))  # a frozen module too
     words = torch.randint(0, len(LABELS), (6, 6), generator=torch.Generator().manual_seed(3))
+    left = list[int]()
+
+    class Told(Progress):
+        def __exit__(self, *error: object) -> None:
+            left.append(self.total - self.done)
+            super().__exit__(*error)
+
+    monkeypatch.setattr("rnnlens.probe.evaluation.Progress", Told)
     scores = lens.evaluate([(words[:, :-1], words[:, 1:])], used=True)
+    assert left[-1] == 0  # as much work was told as there was
     for score in scores:
         assert score.used is not None
         assert score.used.gradient > 0

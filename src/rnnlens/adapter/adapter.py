@@ -27,8 +27,9 @@ from rnnlens.adapter.record.capture import (
     is_apart,
     part_traces,
 )
+from rnnlens.adapter.record.packed import Padded, one_text_a_sequence
 from rnnlens.adapter.record.parts import Part
-from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, one_text_a_sequence, scans_of
+from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, scans_of
 from rnnlens.adapter.restore import restoring, seeded, unchanged
 from rnnlens.adapter.structure import Structure, structure_of
 from rnnlens.adapter.user_model import UserModel, guarded, users_code
@@ -408,12 +409,12 @@ class Adapter(Traceable):
         name, feed = type(self.module).__name__, self.user.feed or usual
         guard = users_code(f"the forward of {name}", given=batch)
         restored = restoring(self.module, here | there)
-        whole = one_text_a_sequence(self.module) if self._scans else nullcontext()
-        with guard, unchanged(batch), restored, modules.uncompiled(), whole:
+        whole = one_text_a_sequence(self.module) if self._scans else nullcontext(Padded())
+        with guard, unchanged(batch), restored, modules.uncompiled(), whole as padded:
             seeded(self.seed)
             capture.listen(embedding)
             try:
-                return feed(self.module, batch)
+                output = feed(self.module, batch)
             except RuntimeError as error:
                 if there and here and not there & here:
                     raise RnnlensError(
@@ -421,6 +422,8 @@ class Adapter(Traceable):
                         f"the batch, batch.to({_listed(here)!r}), or the module"
                     ) from error
                 raise
+        _check_padding(padded, capture)
+        return output
 
     def _order(self) -> bool:
         """Whether sequences come first in a module without recurrent parts; most often they do."""
@@ -484,6 +487,15 @@ def _steps(kind: str, structure: Structure, traces: PartTraces, states: States) 
         if kind in ids.values():
             return int(traces[part].piece.shape[0])
     return len(states[kind])
+
+
+def _check_padding(padded: Padded, capture: Capture) -> None:
+    """Refuse padding before words that the first recurrent layer, and so all, takes for words."""
+    first = next(
+        (p for p in capture.parts.values() if isinstance(p, ScanPart) and p.returned), None
+    )
+    if first is not None and not first.edits:
+        padded.check(first.called, first.memory)
 
 
 def _listed(devices: set[torch.device]) -> str:

@@ -20,6 +20,8 @@ from rnnlens.draw.look import Look
 from rnnlens.reading.lines import Lines
 from rnnlens.reading.reading import Reading
 
+_NAMED = 3  # memories that a message names
+
 
 @question(frozen=True, kw_only=True, config=STRICT)
 class MemoriesQuestion(OfRows):
@@ -61,7 +63,9 @@ def with_cells(grid: dict[str, Any], lines: Lines, look: Look) -> dict[str, Any]
     drawn, matrices = drawn_columns(lines, look.kinds), _matrices(lines)
     columns = [one for one in drawn if one in matrices]
     if not columns:
-        known = f"draw {', '.join(matrices)}" if matrices else "the network has none"
+        now = {one.id for one in lines.columns if not one.back}
+        some = ",".join([one for one in matrices if one in now][:_NAMED])
+        known = f"draw them, kinds={some} or others" if some else "the network has none"
         raise RnnlensError(
             f"cells cannot show {name}: no memory that is a matrix is drawn; {known}"
         )

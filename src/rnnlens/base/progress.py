@@ -104,6 +104,10 @@ class Progress:
         if self.done == self.at and not self.announced:
             self.since = time.monotonic()
 
+    def expect(self, total: int) -> None:
+        """Say anew how many units there are, where that is known only once work has begun."""
+        self.total = self.bar.total = total
+
     def describe(self, title: str) -> None:
         """Change what stands beside the bar and at the head of lines."""
         self.title = title

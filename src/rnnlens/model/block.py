@@ -137,19 +137,21 @@ PAST = Kind("p", "past inputs", "p", "p = the last 3 that the convolution has re
             (Edge(BELOW), Edge("p", 1)))  # fmt: skip
 
 
-def remembering(cell: _Cell, size: int) -> _Cell:
-    """A cell with the past inputs of a convolution around it, so many numbers, among its kinds."""
+def remembering(cell: _Cell, size: int, reader: str = "the convolution") -> _Cell:
+    """A cell with the past inputs of its `reader`, a convolution or a token shift around it, so
+    many numbers, among its kinds.
+    """
     made = copy(cell)
-    made.__class__ = _remembering(type(cell))
+    made.__class__ = _remembering(type(cell), reader)
     if isinstance(made, LinearCell):
         made.sizes = {**made.sizes, PAST.id: (size,)}
     return made
 
 
 @cache
-def _remembering(family: type[_Cell]) -> type[_Cell]:
+def _remembering(family: type[_Cell], reader: str) -> type[_Cell]:
     """A class of cells like these, with one kind more."""
-    past = replace(PAST, equation="p = what the convolution has read last")
+    past = replace(PAST, equation=f"p = what {reader} has read last")
     fed = (
         replace(kind, sources=(*kind.sources, Edge(PAST.id, 1)))
         if kind.id in family.convolved

@@ -205,9 +205,20 @@ def _with_temperature(scores: list[Score], probes: Probes, dataset: Dataset) -> 
 
 def _with_use(scores: list[Score], probes: Probes, dataset: Dataset) -> list[Score]:
     """Scores of the semantic output with what is used of each kind."""
-    size = 2 * SENTENCES * len(probes.kinds)
-    with Progress(size, unit="state", device=dataset.device, title="used") as progress:
-        by_kind = {use.kind: use for use in used(probes, dataset, advance=progress.advance)}
+    data, kinds = dataset.splits["test"], len(probes.spreads.keys() & {*probes.kinds})
+    pieces = int((data.counts > 0).sum())
+
+    def total(sentences: int) -> int:
+        return 2 * kinds * min(SENTENCES, sentences)
+
+    with Progress(total(pieces), unit="state", device=dataset.device, title="used") as progress:
+
+        def advance(count: int) -> None:
+            if data.whole_pieces and not progress.done:  # of how many sequences is seen only now
+                progress.expect(total(pieces * count))
+            progress.advance(count)
+
+        by_kind = {use.kind: use for use in used(probes, dataset, advance=advance)}
     return [
         replace(score, used=by_kind.get(score.kind)) if score.semantic == OUTPUT else score
         for score in scores

@@ -1,5 +1,6 @@
 """Layers of a library that nobody has: a scan is known by its name, wherever it is from."""
 
+import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 import rnnlens
 from rnnlens.adapter.adapter import Adapter
+from rnnlens.adapter.record.scan_parts import Layer
 from rnnlens.adapter.user_model import UsersCodeError
 from rnnlens.base.errors import RnnlensError
 from rnnlens.lab.half_lives import half_lives
@@ -147,6 +149,26 @@ def test_its_kinds_stand_in_their_layers(model, ids):
     assert [edge.kind for edge in by_id["d2"].sources] == ["h1"]
     assert "S1" not in at_hand(trace.states)
     assert adapter.difference < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["S1", "r1", "u1"])
+def test_an_edit_of_nothing_leaves_a_scan_that_rounds_as_it_is(model, ids, kind, monkeypatch):
+    exact = mamba_selective_scan
+
+    @functools.wraps(exact)
+    def coarse(*args: Any, **kwargs: Any) -> Tensor:
+        return (exact(*args, **kwargs) * 2**15).round() / 2**15
+
+    monkeypatch.setitem(Mixer.forward.__globals__, exact.__name__, coarse)
+    adapter = Adapter(model)
+    real = adapter.trace(ids)
+    assert 1e-6 < adapter.difference < 1e-4
+    same, other = (
+        adapter.trace(ids, edits=[StateEdit(kind, 2, change)])
+        for change in (lambda v: v + 0, lambda v: v + 1)
+    )
+    assert torch.equal(same.prediction, real.prediction)
+    assert not torch.allclose(other.prediction[2:], real.prediction[2:], atol=1e-3)
 
 
 def test_its_memory_and_edits_are_those_of_a_plain_loop(model, ids):
@@ -353,12 +375,53 @@ def test_a_half_life_is_that_of_the_decay_and_not_of_its_scale(model):
     assert [memory.kind for memory in found.memories] == ["c1", "n1"]
 
 
+class Shifted(WeightedMean):
+    """Such a layer whose keys are those of the word before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time_shift = nn.ZeroPad2d((0, 0, 1, -1))
+
+    def forward(self, x: Tensor) -> tuple[Tensor]:
+        keys = self.key(self.time_shift(x))
+        return (x + rwkv_linear_attention(self.decay, self.bonus, keys, self.value(x))[0],)
+
+
+def test_a_token_shift_remembers_the_word_before(model, ids):
+    model.layers = nn.ModuleList([Shifted()])
+    adapter = Adapter(model)
+    real = adapter.trace(ids).states
+    assert torch.equal(real["p1"], real["x"])
+    past = next(kind for kind in adapter.kinds if kind.id == "p1")
+    assert past.equation == "p = what the token shift has read last"
+    edited = adapter.trace(ids, edits=[StateEdit("p1", 2, torch.zeros_like)]).states
+    assert not edited["p1"][2].any()
+    bias = model.layers[0].key.bias
+    torch.testing.assert_close(edited["K1"][3], bias.detach().expand_as(edited["K1"][3]))
+    for kind, after in (("p1", 3), ("K1", 4)):
+        assert torch.equal(edited[kind][after:], real[kind][after:])
+        assert torch.equal(edited[kind][:2], real[kind][:2])
+    assert torch.equal(edited["v1"], real["v1"])
+    assert not torch.allclose(edited["c1"][3:], real["c1"][3:])
+
+
+def test_a_state_that_is_written_to_in_place_is_another_where_a_layer_runs_twice():
+    state = [torch.zeros(2, 3), torch.ones(2)]
+    layer = Layer(nn.Identity(), "it", lambda *_, **__: None, (state,), {"state": state, "n": [1]})
+    aside = layer.aside()
+    for mine in (aside.args[0], aside.kwargs["state"]):
+        mine[0].fill_(7)
+        torch.testing.assert_close(mine[1], state[1])
+    assert not state[0].any()
+    assert aside.kwargs["n"] == [1]
+
+
 def test_packed_texts_are_refused(model, ids, monkeypatch):
     model.layers[0].mixer.options["cu_seqlens"] = torch.tensor([0, 3, 7])
     with pytest.raises(RnnlensError, match="cu_seqlens=, several texts in one sequence") as refused:
         Adapter(model).trace(ids)
     assert "\n" not in str(refused.value)
-    monkeypatch.setattr("rnnlens.adapter.record.scan_parts._PACKED", ())
+    monkeypatch.setattr("rnnlens.adapter.record.packed._PACKED", ())
     with pytest.raises(RnnlensError, match="differs from its recomputed output by"):  # as it does
         Adapter(model).trace(ids)
 

@@ -1,4 +1,5 @@
-"""The short convolutions of recurrent layers: the last inputs of each are memory, too.
+"""The short convolutions of recurrent layers, and token shifts, by which a layer sees its input of
+the word before: the last inputs of each are memory, too.
 
 A layer may have several, side by side. Where their past is edited, what they return after that
 timestep is computed from inputs that have the edited past in them; before it nothing is other than
@@ -21,6 +22,12 @@ from rnnlens.model.kinds import INPUT
 
 _INPUTS = ("hidden_states", INPUT, "input")  # what libraries call that which is convolved
 _FUNCTION = "causal_conv1d_fn"  # of a layer's own module, or of the layer where a kernel is
+_SHIFT = (
+    0,
+    0,
+    1,
+    -1,
+)  # how a token shift pads (B, T, C): nothing comes first, the last is left out
 
 
 @contextmanager
@@ -46,6 +53,7 @@ class Convolution(NamedTuple):
     original: Callable[..., Any]
     time_last: bool  # whether it is given (B, C, T), and not (B, T, C)
     taps: int  # how many inputs it sees at once; 0: as its weight says
+    called: str = "the convolution"  # in what is told of its past
 
 
 class Edited(NamedTuple):
@@ -62,6 +70,7 @@ class Past:
 
     inputs: list[Tensor] = field(default_factory=list)  # (T, B, C) of each, in the order of calls
     taps: list[int] = field(default_factory=list)
+    called: str = ""  # what has read them
     edited: list[Edited] = field(default_factory=list)
 
     @property
@@ -113,8 +122,8 @@ class Past:
 
 
 def convolutions_of(module: nn.Module) -> tuple[Convolution, ...]:
-    """The short convolutions of a recurrent layer, each of whose channels is convolved by itself
-    and sees no input to come.
+    """The short convolutions and token shifts of a recurrent layer, each of whose channels goes by
+    itself and sees no input to come.
     """
     found = list[Convolution]()
     own, around = getattr(module, _FUNCTION, None), _globals(module)
@@ -127,6 +136,10 @@ def convolutions_of(module: nn.Module) -> tuple[Convolution, ...]:
             time_last = type(part).forward is nn.Conv1d.forward
             taps = part.kernel_size[0]
             found.append(Convolution(part.__dict__, "forward", part.forward, time_last, taps))
+        elif isinstance(part, nn.ZeroPad2d) and part.padding == _SHIFT:
+            found.append(
+                Convolution(part.__dict__, "forward", part.forward, False, 2, "the token shift")
+            )
     return tuple(found)
 
 
@@ -176,6 +189,7 @@ def _stand_in(
             order.append(which)
             past.inputs.append(timed(x).clone())
             past.taps.append(one.taps or _taps(args, kwargs))
+            past.called = one.called
         result, axis = one.original(*args, **kwargs), 2 if one.time_last else 1
         number = order.index(which)
         for step, _, inputs in edited.edited if edited else ():

@@ -7,7 +7,7 @@ where something is edited, what is read of the memories after the edit.
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -28,6 +28,7 @@ from rnnlens.adapter.record.convolutions import (
     listening,
     replaced,
 )
+from rnnlens.adapter.record.packed import check_one_text
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.adapter.record.scans import (
     FUNCTIONS,
@@ -49,8 +50,6 @@ from rnnlens.model.kinds import INPUT
 from rnnlens.model.lazy import LazyStates, at_hand, joined, once
 from rnnlens.model.linear import Scan
 
-#: Where each of several packed texts begins.
-_PACKED = ("cu_seqlens", "cu_seq_lens_q", "cu_seq_lens_k", "seq_idx")
 _CACHES = ("update_conv_state", "update_recurrent_state", "get_linear_cache", "conv_states_q")
 _ONE_AT_A_TIME = RLock()  # a function of a library's module is there for all models of a class
 
@@ -79,6 +78,8 @@ class Layer(NamedTuple):
 
 
 def _copied_cache(given: Any) -> Any:
+    if isinstance(given, list) and all(isinstance(one, Tensor) for one in given):
+        return [one.clone() for one in given]  # RWKV-4's, which is written to in place
     return deepcopy(given) if any(hasattr(given, name) for name in _CACHES) else given
 
 
@@ -342,32 +343,23 @@ def _read(
         for parameter in signature.parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD:
                 arguments |= arguments.pop(parameter.name)
-        _check_one_text(f"{layer.called} gives {scan.name}", arguments)
+        check_one_text(f"{layer.called} gives {scan.name}", arguments)
         return scan.read(layer.module, arguments), arguments
 
 
-def _check_one_text(who: str, arguments: Mapping[str, Any]) -> None:
-    if packed := [name for name in _PACKED if arguments.get(name) is not None]:
-        raise RnnlensError(
-            f"{who} {packed[0]}=, several texts in one sequence, in which a memory begins anew; "
-            "give each text as a sequence of its own, padded"
-        )
+@torch.no_grad()
+def _unedited(call: ScanCall) -> Tensor:
+    """What is read, as it is seen, where nothing is edited."""
+    reads = call.scan({}).reads()
+    return reads if call.gate is None else reads * call.gate
 
 
-@contextmanager
-def one_text_a_sequence(module: nn.Module) -> Iterator[None]:
-    """Refuse packed texts while a model of a library runs: many classes take and ignore what says
-    where they begin, and would read all of them as one.
+def _own_where_same(edited: Tensor, unedited: Tensor, seen: Tensor) -> Tensor:
+    """What the layer has read itself where an edit changes nothing: its scan rounds otherwise than
+    ours. Gradients go through what was edited.
     """
-
-    def check(module: nn.Module, _: Any, named: dict[str, Any]) -> None:
-        _check_one_text(f"{type(module).__name__} is given", named)
-
-    handle = module.register_forward_pre_hook(check, with_kwargs=True)
-    try:
-        yield
-    finally:
-        handle.remove()
+    read = torch.where(edited == unedited, seen.to(edited), edited.detach())
+    return edited + (read - edited).detach() if edited.requires_grad else read
 
 
 @contextmanager
@@ -403,8 +395,8 @@ def scan_of(module: nn.Module) -> Scanned | None:
         if type(child).__name__ in SUBMODULES:
             read = SUBMODULES[type(child).__name__]
             return FunctionScan((Function("forward", read, child.__dict__, child.forward),))
-    inner = INNER.get(type(module).__name__)
-    functions = tuple(_functions(getattr(module, inner))) if inner else ()
+    inner = getattr(module, INNER.get(type(module).__name__, ""), None)
+    functions = () if inner is None else tuple(_functions(inner))
     return FunctionScan(functions) if functions else None
 
 
@@ -484,7 +476,7 @@ class ScanPart(Part):
             scan = whole.scan(here)
             self.cell, self.weights = scan.cell, [whole.given.weights]
             if past.inputs:
-                self.cell = remembering(scan.cell, past.size)
+                self.cell = remembering(scan.cell, past.size, past.called)
             seen, output = torch.cat(heard.reads, 2), heard.output
             needed = here or self.checking or whole.gate is not None
             reads = scan.reads() if needed else seen
@@ -492,6 +484,7 @@ class ScanPart(Part):
             if here:
                 begin = min(here)  # before it nothing is other than it was
                 shown = torch.cat([seen[:begin].to(shown), shown[begin:]])
+                shown = _own_where_same(shown, _unedited(whole), seen)
             elif self.checking:
                 size = float(seen.abs().max()) or 1.0  # a scan may read numbers of any size
                 self.compare([shown / size], [seen / size])
@@ -543,6 +536,12 @@ class ScanPart(Part):
 
     def of_calls(self) -> list[Piece]:
         return self.pieces_of_calls
+
+    def memory(self) -> Tensor:
+        """Its memory after every timestep of its call, (T, B, H)."""
+        kind = next(iter(self.cell.memories))
+        states: Tensor = self.pieces_of_calls[0].states[local(kind, 1, reverse=False)]
+        return states
 
     def layout(self, piece: Piece, batch_first: bool | None) -> Layout:  # noqa: ARG002
         steps, batch = piece.shape

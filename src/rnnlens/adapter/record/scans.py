@@ -224,14 +224,24 @@ def _rg_lru(_module: nn.Module, a: Arguments) -> ScanCall:
 
 
 def _mlstm(module: nn.Module, a: Arguments) -> ScanCall:
-    q, key, v, enter, stay = (
-        _float(a[name]).movedim(2, 0) for name in ("query", "key", "value", "igate", "fgate")
-    )
-    eps = torch.tensor(float(getattr(getattr(module, "config", None), "eps", 1e-6)))
+    config = getattr(module, "config", None)
+    return _mlstm_of(a, ("query", "key", "value", "igate", "fgate"), getattr(config, "eps", 1e-6))
+
+
+def _kernels_mlstm(module: Any, a: Arguments) -> ScanCall:
+    """Of mlstm_kernels, which transformers' xLSTM calls where the package xlstm is installed."""
+    return _mlstm_of(a, ("q", "k", "v", "i", "f"), module.mlstm_backend.config.eps)
+
+
+def _mlstm_of(a: Arguments, names: tuple[str, ...], eps: float) -> ScanCall:
+    """Question, key, value and gates are called by these names."""
+    q, key, v, enter, stay = (_float(a[name]).movedim(2, 0) for name in names)
     start = _start(a, "c_initial", "n_initial", "m_initial")
     start = (*start[:2], *(most.view(most.shape[:2]) for most in start[2:]))
     return ScanCall(
-        MLSTM.taking(q * q.shape[-1] ** -0.5, key, v, enter, F.logsigmoid(stay), eps=eps),
+        MLSTM.taking(
+            q * q.shape[-1] ** -0.5, key, v, enter, F.logsigmoid(stay), eps=torch.tensor(float(eps))
+        ),
         start,
         reads=lambda result: _first(result).movedim(2, 0),
         put=lambda result, values: _put(result, values.movedim(0, 2).contiguous()),
@@ -435,10 +445,14 @@ FUNCTIONS: dict[str, Reader] = {
     "backend_fn": _parallel_mlstm,
 }
 #: Submodules of a layer that are its scan, by the name of their class.
-SUBMODULES: dict[str, Reader] = {"xLSTMBackend": _mlstm, "sLSTMCell_vanilla": _slstm}
+SUBMODULES: dict[str, Reader] = {
+    "xLSTMBackend": _mlstm,
+    "mLSTMBackend": _kernels_mlstm,
+    "sLSTMCell_vanilla": _slstm,
+}
 #: Layers around a submodule that does the scan, by the name of their class: what the submodule is
 #: given was convolved by the layer.
-INNER = {"RecurrentGemmaRecurrentBlock": "rg_lru"}
+INNER = {"RecurrentGemmaRecurrentBlock": "rg_lru", "mLSTMLayer": "mlstm_cell"}
 #: Layers that have their scan among their own lines, by the name of their class: the submodule that
 #: is given what is read. What the scan is given follows from the layer's input.
 INLINE: dict[str, tuple[str, Reader]] = {"MiniMaxLightningAttention": ("norm", _lightning)}

@@ -118,9 +118,13 @@ class PieceText:
     def named(self, count: int, what: str) -> tuple[str, ...]:
         """Names for so many numbers: models have more than their tokenizers, for round figures."""
         if count < len(self.tokens):
+            bare = "" if what == "reads" else (
+                ", and the module with its readout where these are no logits but states"
+                " (AutoModelForCausalLM, not AutoModel)"
+            )  # fmt: skip
             raise RnnlensError(
                 f"the tokenizer has {len(self.tokens):,} pieces and the module {what} {count:,}; "
-                "give the tokenizer that it was trained with"
+                f"give the tokenizer that it was trained with{bare}"
             )
         return (*self.names, *(f"<unused-{k}>" for k in range(len(self.tokens), count)))
 

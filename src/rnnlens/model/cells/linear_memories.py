@@ -417,6 +417,7 @@ class MLSTM(LinearCell):
     question = "q"
     carried = ("S", "n", "m")
     given = ("q", "K", "v", "i", "f")
+    convolved = ("q", "K", "i", "f")
     kinds = (
         _QUESTION,
         _KEY,
@@ -498,6 +499,7 @@ class RWKV4(LinearCell):
     name = "rwkv4"
     carried = ("c", "n", "m")
     given = ("K", "v")
+    convolved = ("K", "v")  # their token shift mixes in the input of the word before
     first = {"m": -1e38}  # noqa: RUF012 - declared by the base
     reads_before = True
     kinds = (

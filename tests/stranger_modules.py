@@ -1373,7 +1373,8 @@ def an_error_of_its_own_at_other_lengths() -> Case:
 
 @case
 def traced() -> Case:
-    module = torch.jit.trace(LanguageModel(), batches()[0][0])
+    with warnings.catch_warnings(action="ignore"):  # of an age that is not ours
+        module = torch.jit.trace(LanguageModel(), batches()[0][0])
     return Case(module, batches(), refused="is scripted or traced, which hides its states; give")
 
 

@@ -41,7 +41,7 @@ _TOKENIZER = {  # as the library `tokenizers` writes one
     "decoder": {"type": "ByteLevel"},
     "model": {
         "type": "BPE",
-        "vocab": {token: number for number, token in enumerate("<s> a b c d Ġ ab Ġc".split())},
+        "vocab": {token: number for number, token in enumerate("<s> a b c d Ġ ab Ġc e".split())},
         "merges": ["a b", "Ġ c"],
     },
 }

@@ -165,15 +165,15 @@ def test_what_keeps_pins_from_being_compared_is_said(look):
     screen = look(f"#text={TEXT.replace(' ', '+')}&pin=c2:1", quiet=False)  # browsers log failures
     screen.drawn(len(WORDS))
     told = screen.find(".note.pins")
-    for fail, reason in [
-        (lambda route: route.abort(), "the server does not answer"),
-        (lambda route: route.fulfill(status=503, json={"error": "too much"}), "too much"),
+    for row, fail, reason in [
+        (3, lambda route: route.abort(), "the server does not answer"),
+        (5, lambda route: route.fulfill(status=503, json={"error": "too much"}), "too much"),
     ]:
         screen.page.route("**/api/divergence", fail)
-        screen.select(3, "cell state, layer 2")
+        screen.select(row, "cell state, layer 2")
         expect(told).to_have_text(f"pins could not be compared: {reason}")
         screen.page.unroute("**/api/divergence")
-        screen.select(4, "cell state, layer 2")
+        screen.select(row + 1, "cell state, layer 2")
         expect(told).to_be_hidden()
         expect(screen.find(".held .distance")).to_contain_text("bits from the selected state")
 

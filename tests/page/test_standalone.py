@@ -160,7 +160,7 @@ def test_of_a_whole_text_it_is_shown_when_it_is_decided(browser, formula, tmp_pa
 def test_figure_mode_says_what_a_file_cannot_do_and_the_command_that_can(page):
     page.get_by_role("button", name="figure").click()
     figure = page.get_by_role("region", name="figure for print")
-    expect(figure).to_contain_text("it cannot preview one")
+    expect(figure).to_contain_text("figures are drawn by rnnlens")
     expect(figure.get_by_role("button", name="PDF")).to_have_count(0)
     page.get_by_label("rows", exact=True).fill("2-3")
     expect(figure.locator("code")).to_contain_text("--rows 2-3 --kinds x,h1,y --bars 2 --width 3.3")

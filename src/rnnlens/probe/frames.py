@@ -42,7 +42,7 @@ class Frames:
         ]
         self.together: Tensor | None = None  # (K, columns, columns), where these are few
         if columns <= NARROW:
-            self.together = torch.zeros(len(kinds), columns, columns, device=device)
+            self.together = self.matrices[0].new_zeros(len(kinds), columns, columns)
             for whole, frame in zip(self.together, self.matrices, strict=True):
                 whole[: len(frame), : len(frame)] = frame
 

@@ -298,10 +298,10 @@ def _room_for(like: Tensor) -> Iterator[Tensor]:
     try:
         held = _rooms.pop()
     except IndexError:  # others have them all
-        held = torch.empty(0)
+        held = torch.empty(0, dtype=torch.float32)
     if held.numel() < size:
         with torch.inference_mode(False):  # so that it can be written in either mode
-            held = torch.empty(size)
+            held = torch.empty(size, dtype=torch.float32)
     yield held[:size].view(like.shape)
     if held.numel() <= _LARGEST_ROOM:
         _rooms.append(held)

@@ -103,7 +103,8 @@ def _encode(
     pieces = _pieces(reading, *span, back)
     encoder = _Encoder(reading, places_of(reading, *span, back), pieces)
     alone = len(pieces) == 1 and np.array_equal(keep, np.arange(pieces[0].count))
-    kept = torch.empty(0 if alone else len(keep), reading.palette.members.shape[1])
+    size = 0 if alone else len(keep), reading.palette.members.shape[1]
+    kept = torch.empty(size, dtype=torch.float32)
 
     def work(start: int, logits: list[Tensor]) -> tuple[Encodings, Tensor]:
         if not alone:  # else the logits are kept as they are, and nothing is copied

@@ -213,7 +213,7 @@ def _states(end: End, sentences: Sequence[Sequence[str]], advance: Advance) -> T
     for some in traced(subject.model, side, ids, torch.device("cpu"), (kind,), _AT_ONCE):
         values = some.states[kind]
         if not len(states):
-            states = torch.empty(sum(map(len, ids)), values.shape[-1])
+            states = values.new_empty(sum(map(len, ids)), values.shape[-1])
         states[torch.from_numpy(some.rows)] = values
         advance(len(values))
     return states

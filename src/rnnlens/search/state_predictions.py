@@ -194,7 +194,9 @@ class _Pass:
         self.probed = _Held(predictor, predictor.probed, words) if predictor.probed else None
         self.own = _Held(predictor, (PREDICTION,), most) if predictor.own else None
         self.middle: list[Tensor] = []  # (pairs, N) the sums of p log p of pairs, both added
-        self.room = torch.empty(2, words, predictor.labels, device=predictor.device)
+        self.room = torch.empty(
+            2, words, predictor.labels, dtype=torch.float32, device=predictor.device
+        )
 
     def add(self, states: States, wanted: Mapping[str, Integers], steps: Tensor) -> None:
         """Take the words that come next."""
@@ -258,7 +260,7 @@ class _Pass:
         kinds = self.predictor.kinds
         nats = torch.cat([held.entropies() for held in (self.probed, self.own) if held], 1).T
         above = torch.cat([torch.zeros_like(nats[:, :1]), nats[:, :-1]], 1)
-        both = torch.empty(len(self.predictor.pairs), nats.shape[1], device=nats.device)
+        both = nats.new_empty(len(self.predictor.pairs), nats.shape[1])
         for k, pair in enumerate(self.predictor.pairs):
             a, b, back = _ends(pair)
             torch.add(nats[kinds.index(a)], (above if back else nats)[kinds.index(b)], out=both[k])

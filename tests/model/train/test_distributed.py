@@ -151,3 +151,7 @@ def test_each_process_of_a_machine_takes_its_own_gpu(monkeypatch, name, local, i
     monkeypatch.setattr(torch, "set_float32_matmul_precision", lambda _: None)
     assert pick_device(name) == torch.device("cuda", index)
     assert chosen == [torch.device("cuda", index)]
+
+
+def test_of_nothing_there_is_no_sum():
+    Processes(rank=0, count=2).sum([])  # as of a fit in which no memory is asked anything

@@ -26,7 +26,7 @@ class Processes:
 
     def sum(self, tensors: Sequence[Tensor]) -> None:
         """Add up tensors over all processes in place, in one message."""
-        if self.count == 1:
+        if self.count == 1 or not tensors:
             return
         flat = torch.cat([t.flatten() for t in tensors])
         dist.all_reduce(flat)

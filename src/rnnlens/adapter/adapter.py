@@ -27,7 +27,7 @@ from rnnlens.adapter.record.capture import (
     is_apart,
     part_traces,
 )
-from rnnlens.adapter.record.packed import Padded, one_text_a_sequence
+from rnnlens.adapter.record.one_text import Padded, one_text_a_sequence
 from rnnlens.adapter.record.parts import Part
 from rnnlens.adapter.record.scan_parts import OwnScan, ScanPart, scans_of
 from rnnlens.adapter.restore import restoring, seeded, unchanged

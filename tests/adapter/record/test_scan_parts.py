@@ -421,7 +421,7 @@ def test_packed_texts_are_refused(model, ids, monkeypatch):
     with pytest.raises(RnnlensError, match="cu_seqlens=, several texts in one sequence") as refused:
         Adapter(model).trace(ids)
     assert "\n" not in str(refused.value)
-    monkeypatch.setattr("rnnlens.adapter.record.packed._PACKED", ())
+    monkeypatch.setattr("rnnlens.adapter.record.one_text._PACKED", ())
     with pytest.raises(RnnlensError, match="differs from its recomputed output by"):  # as it does
         Adapter(model).trace(ids)
 

@@ -28,7 +28,7 @@ from rnnlens.adapter.record.convolutions import (
     listening,
     replaced,
 )
-from rnnlens.adapter.record.packed import check_one_text
+from rnnlens.adapter.record.one_text import check_one_text
 from rnnlens.adapter.record.parts import Forward, Part, flat, local
 from rnnlens.adapter.record.scans import (
     FUNCTIONS,

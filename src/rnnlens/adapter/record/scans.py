@@ -225,17 +225,23 @@ def _rg_lru(_module: nn.Module, a: Arguments) -> ScanCall:
 
 def _mlstm(module: nn.Module, a: Arguments) -> ScanCall:
     config = getattr(module, "config", None)
-    return _mlstm_of(a, ("query", "key", "value", "igate", "fgate"), getattr(config, "eps", 1e-6))
+    given = [a[name] for name in ("query", "key", "value", "igate", "fgate")]
+    return _mlstm_of(a, given, getattr(config, "eps", 1e-6))
 
 
 def _kernels_mlstm(module: Any, a: Arguments) -> ScanCall:
     """Of mlstm_kernels, which transformers' xLSTM calls where the package xlstm is installed."""
-    return _mlstm_of(a, ("q", "k", "v", "i", "f"), module.mlstm_backend.config.eps)
+    return _mlstm_of(a, _by_letters(**a), module.mlstm_backend.config.eps)
 
 
-def _mlstm_of(a: Arguments, names: tuple[str, ...], eps: float) -> ScanCall:
-    """Question, key, value and gates are called by these names."""
-    q, key, v, enter, stay = (_float(a[name]).movedim(2, 0) for name in names)
+def _by_letters(q: Tensor, k: Tensor, v: Tensor, i: Tensor, f: Tensor, **_: Any) -> list[Tensor]:
+    """Question, key, value and gates among the arguments of a scan."""
+    return [q, k, v, i, f]
+
+
+def _mlstm_of(a: Arguments, given: list[Tensor], eps: float) -> ScanCall:
+    """Of question, key, value and gates, (B, H, T, ...)."""
+    q, key, v, enter, stay = (_float(one).movedim(2, 0) for one in given)
     start = _start(a, "c_initial", "n_initial", "m_initial")
     start = (*start[:2], *(most.view(most.shape[:2]) for most in start[2:]))
     return ScanCall(

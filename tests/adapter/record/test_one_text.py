@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rnnlens.adapter.record.packed import Padded, one_text_a_sequence
+from rnnlens.adapter.record.one_text import Padded, one_text_a_sequence
 from rnnlens.base.errors import RnnlensError
 
 

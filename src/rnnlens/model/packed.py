@@ -62,6 +62,18 @@ def packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
     return found if bias is None else found.add_(bias)
 
 
+def product_once(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`F.linear` of states (N, H) by weights (V, H) that change before they are met again, where no
+    gradient is asked for: by oneDNN where it is there, which takes any strides and adds the bias
+    as it goes.
+    """
+    plain = all(one.dtype == torch.float32 and one.device.type == "cpu" for one in (x, weight))
+    if not plain or not len(x) or _blocks() is None:
+        return F.linear(x, weight, bias)
+    found: Tensor = _blocks().linear(x, weight, bias)
+    return found
+
+
 class _Copies:
     """Copies of a matrix of weights (V, H) as the processor takes them: in half precision for few
     states, in blocks for some, and transposed for a single one.

@@ -21,7 +21,7 @@ _ROWS = 192  # of a block at least: each reads all weights and adds to all of th
 
 def rows_at_once(labels: int) -> int:
     """How many rows of so many logits make a block."""
-    return max(_ROWS, _LOGITS // labels)
+    return max(_ROWS, _LOGITS // max(1, labels))
 
 
 def softmax_less_targets_(logits: Tensor, targets: Tensor) -> Tensor:

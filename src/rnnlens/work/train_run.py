@@ -108,8 +108,9 @@ def memory_needed(
 ) -> str:
     """What a training takes of memory, and which flags make it less; empty where it is little."""
     words = int(train.steps.max(initial=0)) * min(options.training.batch, len(train))
-    if device.type != "cuda":
-        words = min(words, rows_at_once(len(vocabulary)))
+    flags = "--batch, --longest or --width"
+    if device.type != "cuda":  # which holds the logits of a block alone
+        words, flags = min(words, rows_at_once(len(vocabulary))), "--width"
     step = 4 * _LOGITS * words * len(vocabulary)
     size = 4 * _COPIES * _weights(options.network, vocabulary) + step
     if size < _MUCH:
@@ -117,7 +118,7 @@ def memory_needed(
     return (
         f"memory      training takes up to about {size / 1e9:,.0f} GB, {step / 1e9:,.0f} of them "
         f"for a step over {len(vocabulary):,} labels; less with a larger --min-count (now "
-        f"{options.corpus.min_count}), or a smaller --batch, --longest or --width"
+        f"{options.corpus.min_count}), or a smaller {flags}"
     )
 
 

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from rnnlens.corpus.split import PADDING
-from rnnlens.model import softmax
+from rnnlens.model import packed, softmax
 from rnnlens.model.softmax import linear_nll, softmax_less_targets_
 
 ROWS, WIDTH, LABELS = 50, 7, 13
@@ -29,6 +29,7 @@ def plainly(y, weight, bias, targets):
 def blocks(request, monkeypatch):
     monkeypatch.setattr(softmax, "_LOGITS", 0)
     monkeypatch.setattr(softmax, "_ROWS", request.param)
+    monkeypatch.setattr(packed, "_LARGE", 1)  # products by oneDNN, as of many labels
 
 
 @pytest.mark.usefixtures("blocks")

@@ -8,10 +8,16 @@
 
 Of the bundled run, or of yours with --run. The rate is that of `rnnlens index` over that of plain
 tracing and readout: every state through its probe and a softmax, 4,096 states at once as `rnnlens
-eval` does it, and for comparison in blocks that stay in the processor's cache; on a CPU by
-processor time, which says the same on a machine that others use. How time and memory
-grow is measured with a small network on a corpus that is made for it, each size in a process of its
-own.
+eval` does it, and 32 at once, as a loop over sentences does it, in blocks that stay in the
+processor's cache. The index is the same in both; it is the baseline that differs, and the second is
+the harder one wherever the cache is not shared with others: 4,096 states wait for memory most of
+the time. Both compute less than an index does, which also finds the most probable labels, groups,
+entropies and ranks, how far pairs of states are apart, and the axes of its maps, and writes all of
+it. On a CPU rates go by processor time, which others at work still make longer, and that of 32
+at once most; so they are to be taken from idle cores.
+
+How time and memory grow is measured with a small network on a corpus that is made for it, each size
+in a process of its own.
 """
 
 import argparse

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from rnnlens.model import packed
-from rnnlens.model.packed import packed_linear, packed_product
+from rnnlens.model.packed import packed_linear, packed_product, product_once
 
 DRAWN = torch.Generator().manual_seed(0)
 WEIGHT, BIAS = torch.randn(50, 7, generator=DRAWN), torch.ones(50)
@@ -178,3 +178,16 @@ def test_a_torch_without_such_operations_multiplies_as_ever(monkeypatch):
     finally:
         packed._blocks.cache_clear()
         packed._halves.cache_clear()
+
+
+@pytest.mark.parametrize("large", [1, 2**24], ids=["oneDNN", "small"])
+@pytest.mark.parametrize("bias", [None, BIAS])
+@pytest.mark.parametrize("count", [0, 1, 40])
+def test_a_product_without_a_copy_is_that_of_the_weights(count, bias, large, monkeypatch):
+    monkeypatch.setattr(packed, "_LARGE", large)
+    x, back = torch.randn(count, 7), torch.randn(count, 50)
+    with torch.no_grad():
+        torch.testing.assert_close(product_once(x, WEIGHT, bias), F.linear(x, WEIGHT, bias))
+        torch.testing.assert_close(product_once(back, WEIGHT.t()), back @ WEIGHT)
+        double = product_once(x.double(), WEIGHT.double())
+    torch.testing.assert_close(double, x.double() @ WEIGHT.double().t(), rtol=1e-12, atol=1e-12)

@@ -63,13 +63,17 @@ def test_much_memory_is_told_before_with_the_flags_that_help():
     few, many = (Vocabulary(tuple(map(str, range(n))), (1,) * n) for n in (5_000, 600_000))
     starts = np.arange(0, 2_100 + 1, 21)
     train = Split(np.zeros(2_100, np.int64), starts)
-    assert not train_run.memory_needed(options, few, train)
-    told = train_run.memory_needed(options, many, train)
+    assert not train_run.memory_needed(options, few, train, CUDA)
+    told = train_run.memory_needed(options, many, train, CUDA)
     # A matrix of 300 numbers a label eight times; and four numbers a label for 64 times 20 words.
     size = (600_000 * 300 * 8 + 4 * 64 * 20 * 600_000) * 4 / 1e9
     assert f"up to about {size:.0f} GB, 12 of them for a step over 600,000 labels" in told
     assert all(flag in told for flag in ("--min-count (now 1)", "--batch", "--longest", "--width"))
     assert "\n" not in told
+    told = train_run.memory_needed(options, many, train, CPU)  # which has a block of 192 words
+    assert "up to about 8 GB, 2 of them for a step" in told
+    assert "--width" in told
+    assert "--batch" not in told
 
 
 def test_a_cell_has_its_recipe_where_neither_flag_nor_task_says_otherwise():

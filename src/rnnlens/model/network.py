@@ -183,13 +183,19 @@ class Network(nn.Module, Traceable):
             )
         return tuple(layers)
 
+    def last_product(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """What is multiplied for the logits of outputs y (N, H): vectors (N, I) and one for each
+        label (V, I).
+        """
+        if self.config.tied:
+            return F.linear(y, self.readout), self.embedding
+        return y, self.readout
+
     def predict_aligned(self, y: Tensor) -> Tensor:
         """The same with labels beyond the last one, up to a multiple of 64, that have no
         probability; for training on a GPU, whose products are quick for such sizes alone.
         """
-        weight = self.readout
-        if self.config.tied:
-            y, weight = F.linear(y, weight), self.embedding
+        y, weight = self.last_product(y)
         more = -self.label_count % _ALIGNED
         return F.linear(y, F.pad(weight, (0, 0, 0, more)), F.pad(self.bias, (0, more), value=-inf))
 

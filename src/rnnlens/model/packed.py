@@ -19,6 +19,7 @@ from rnnlens.model.traceable import product
 
 _MOST = 4096  # states: more are traced in larger blocks, where the copy gains less
 _LARGEST = 1 << 26  # bytes of weights of which a copy is kept: 50,000 labels by 300
+_LARGE = 2**24  # products of numbers from which oneDNN gains more than it takes to be called
 _HINT = 40  # states that blocks are laid out for; they serve any number of them
 FEW = 48  # states up to which reading half of the bytes gains more than unpacking them takes
 
@@ -60,6 +61,18 @@ def packed_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
         return F.linear(x, weight, bias)
     found: Tensor = _halves().linear(x, halves)
     return found if bias is None else found.add_(bias)
+
+
+def product_once(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`F.linear` of states (N, H) by weights (V, H) that change before they are met again, where no
+    gradient is asked for: large ones by oneDNN where it is there, which takes any strides and adds
+    the bias as it goes.
+    """
+    plain = all(one.dtype == torch.float32 and one.device.type == "cpu" for one in (x, weight))
+    if not plain or x.numel() * len(weight) < _LARGE or _blocks() is None:
+        return product(x, weight, bias)
+    found: Tensor = _blocks().linear(x, weight, bias)
+    return found
 
 
 class _Copies:

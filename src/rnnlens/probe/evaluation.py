@@ -15,6 +15,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.intervals import UNITS, Floats, Interval, Resamples, exponential
 from rnnlens.base.progress import Progress
 from rnnlens.model.kinds import PREDICTION
+from rnnlens.model.softmax import rows_at_once
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.control import Control, Description, controls
 from rnnlens.probe.dataset import Chunk, Dataset
@@ -385,16 +386,14 @@ class _Part:
 
     def add(self, chunk: Chunk) -> None:
         """Take in the predictions of a chunk."""
-        logits = self.dataset.model.predict(chunk.states[PREDICTION])
-        rows, labels = self.answers.questions(logits, chunk.labels)
-        loss = F.cross_entropy(rows, labels, reduction="none").view(len(chunk.labels), -1)
+        logits, loss = self._predicted(chunk)
         self.unigram += prior_nll(self.answers, self.prior, chunk.labels)
         self.pairs += chunk.labels.numel()
-        of_sequence = torch.zeros(chunk.count, 4, dtype=torch.float64, device=logits.device)
+        of_sequence = torch.zeros(chunk.count, 4, dtype=torch.float64, device=loss.device)
         sizes = torch.full_like(loss[:, 0], loss.shape[1])
         terms = torch.stack([sizes.double(), loss.double().sum(1)], 1)
         of_sequence[:, :2].index_add_(0, chunk.sequences, terms)
-        if self.verdicts:
+        if self.verdicts and logits is not None:
             asked, answered, sequences = _answered(chunk, logits, self.dataset)
             self.verdicts.add(asked, answered)
             right = torch.stack([torch.ones_like(asked), (asked == answered).to(asked)], 1)
@@ -406,6 +405,22 @@ class _Part:
             is_new = torch.from_numpy(~self.known[chunk.pieces]).to(there.device)[there]
             self.fresh += int(is_new.sum())
             self.sums[1] += by_unit(of_unit[is_new], of_sequence[there][is_new])
+
+    def _predicted(self, chunk: Chunk) -> tuple[Tensor | None, Tensor]:
+        """The logits (N, V) of a chunk where answers are counted, and -log p of its labels (N, L).
+
+        On a CPU a few rows at a time: those of thousands of labels would all go through memory.
+        """
+        states, logits, losses = chunk.states[PREDICTION], list[Tensor](), list[Tensor]()
+        at_once = max(1, len(states))
+        if states.device.type == "cpu":
+            at_once = rows_at_once(self.dataset.label_count)
+        for some, labels in zip(states.split(at_once), chunk.labels.split(at_once), strict=True):
+            found = self.dataset.model.predict(some)
+            rows, asked = self.answers.questions(found, labels)
+            losses.append(F.cross_entropy(rows, asked, reduction="none").view(len(labels), -1))
+            logits += [found] if self.verdicts else []
+        return torch.cat(logits) if logits else None, torch.cat(losses)
 
     def measured(self) -> dict[str, Any]:
         """Perplexities and, of answers, how often they are right."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model.packed import product_once
 from rnnlens.model.traceable import Readout
 from rnnlens.probe.fit_config import FEW_LABELS
 from rnnlens.probe.kernels import (
@@ -80,7 +81,12 @@ class Family(ABC):
 
     def nll(self, k: int, x: Tensor, labels: Tensor) -> Tensor:
         """Each state's negative log-likelihood."""
-        return self.gradient_(self.stack.logits(k, x), labels, self.label_count, 0.0)
+        return self.gradient_(self._logits(k, x), labels, self.label_count, 0.0)
+
+    def _logits(self, k: int, x: Tensor) -> Tensor:
+        """What the stack says of prepared states, by weights that change with the next step."""
+        z = product_once(x, self.stack.map[k])
+        return z if self.stack.labels is None else product_once(z, self.stack.labels)
 
     @abstractmethod
     def learn(
@@ -154,7 +160,7 @@ class Linear(Family):
         weight, gradient = self.working["map"][k], self.gradients["map"][k]
         if back is None and self._fused:
             return softmax_regression_(gradient, weight, x, labels, self.label_count, scale)
-        logits = self.stack.logits(k, x)
+        logits = self._logits(k, x)
         nll = self.gradient_(logits, labels, self.label_count, scale)
         gradient.addmm_(logits.T, x)
         if back is not None:

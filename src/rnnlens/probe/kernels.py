@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rnnlens.model.softmax import softmax_less_targets_
+
 _PART = 1 << 22  # weights updated at once on the CPU, which bounds the memory in between
 _BETAS, _EPSILON = (0.9, 0.99), 1e-8
 _MANY_LABELS = 1024  # from which `softmax_regression_` is worth it
@@ -24,11 +26,7 @@ def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float
         nll = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
         _triton().softmax_gradient(logits, targets, nll, labels, scale)
         return nll
-    real, at = logits[:, :labels], targets[:, None]
-    largest, wanted = real.amax(-1), real.gather(1, at)[:, 0]
-    torch.softmax(real, -1, out=real)
-    nll = largest - real.amax(-1).log() - wanted  # the largest has a logarithm, whatever is wanted
-    real.scatter_add_(1, at, real.new_full((1, 1), -1.0).expand_as(at))
+    nll = softmax_less_targets_(logits[:, :labels], targets)
     logits.mul_(scale)
     logits[:, labels:] = 0
     return nll

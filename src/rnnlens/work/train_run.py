@@ -26,6 +26,7 @@ from rnnlens.labels.parts_of_speech import parts_of_speech
 from rnnlens.lens.lens import Lens
 from rnnlens.lens.open import opened
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.softmax import rows_at_once
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.distributed import Processes, pick_device, processes
 from rnnlens.model.train.dropout import Unknown
@@ -102,9 +103,14 @@ def refuse_too_large(network: NetworkConfig, vocabulary: Vocabulary) -> None:
         )
 
 
-def memory_needed(options: TrainOptions, vocabulary: Vocabulary, train: Split) -> str:
+def memory_needed(
+    options: TrainOptions, vocabulary: Vocabulary, train: Split, device: torch.device
+) -> str:
     """What a training takes of memory, and which flags make it less; empty where it is little."""
     words = int(train.steps.max(initial=0)) * min(options.training.batch, len(train))
+    flags = "--batch, --longest or --width"
+    if device.type != "cuda":  # which holds the logits of a block alone
+        words, flags = min(words, rows_at_once(len(vocabulary))), "--width"
     step = 4 * _LOGITS * words * len(vocabulary)
     size = 4 * _COPIES * _weights(options.network, vocabulary) + step
     if size < _MUCH:
@@ -112,7 +118,7 @@ def memory_needed(options: TrainOptions, vocabulary: Vocabulary, train: Split) -
     return (
         f"memory      training takes up to about {size / 1e9:,.0f} GB, {step / 1e9:,.0f} of them "
         f"for a step over {len(vocabulary):,} labels; less with a larger --min-count (now "
-        f"{options.corpus.min_count}), or a smaller --batch, --longest or --width"
+        f"{options.corpus.min_count}), or a smaller {flags}"
     )
 
 
@@ -206,7 +212,7 @@ class _Job:
         self.observer.say(f"{self.corpus.describe()}\ncolours     {colours['source']}")
         refuse_too_large(self.options.network, self.corpus.vocabulary)
         vocabulary, split = self.corpus.vocabulary, self.corpus.splits["train"]
-        if much := memory_needed(self.options, vocabulary, split):
+        if much := memory_needed(self.options, vocabulary, split, device):
             self.observer.say(much)
         run, record = self.run, self.options.record(self.corpus, self.observer.command)
         self.group.any(False)  # no process writes before all have looked at the folder

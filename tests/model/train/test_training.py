@@ -15,6 +15,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.tensors import read_sealed, write_tensors
 from rnnlens.corpus.split import Split
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model import softmax
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train import training
 from rnnlens.model.train.perplexity import model_perplexity
@@ -360,6 +361,38 @@ def test_a_damaged_checkpoint_is_refused(trainer, saved, how):
 def test_weights_of_another_width_are_refused(trainer, saved):
     with pytest.raises(RnnlensError, match="is damaged"):
         load_checkpoint(trainer(width=7), saved, "this")
+
+
+def after_an_epoch(task: str, split: Split, **shape: Any) -> Weights:
+    """The weights that an epoch leaves, where `task` is "next" or that of a label a word."""
+    words, labels = (None, 12) if task == "next" else (12, 5)
+    if labels == 5:
+        split = Split(split.ids, split.starts, split.ids % 5)
+    network = Network(NetworkConfig("lstm", 6, **shape), labels, words).initialise(0)
+    config = TrainingConfig(epochs=1, batch=8)
+    Trainer(network, split, split, config, CPU).run(never, nothing)
+    return copied(network)
+
+
+@pytest.mark.parametrize(
+    ("task", "shape"),
+    [
+        ("next", {}),
+        ("next", {"tied": False}),
+        ("tag", {"tied": False}),
+        ("tag", {"tied": False, "bidirectional": True}),
+    ],
+    ids=["tied", "untied", "labels", "both ways"],
+)
+def test_a_loss_by_blocks_trains_as_autograds_does(task, shape, random_split, monkeypatch):
+    monkeypatch.setattr(softmax, "_LOGITS", 0)
+    monkeypatch.setattr(softmax, "_ROWS", 16)
+    ours = after_an_epoch(task, random_split(), **shape)
+    monkeypatch.setattr(softmax, "_LOGITS", 2**20)
+    plain = after_an_epoch(task, random_split(), **shape)
+    assert not equal(ours, plain)  # they were not computed in the same way
+    for name, weight in plain.items():
+        torch.testing.assert_close(ours[name], weight, rtol=1e-4, atol=1e-4)
 
 
 def trained_on_a_gpu(cell: str, *, graphed: bool) -> dict[str, torch.Tensor]:

@@ -7,9 +7,10 @@ import torch.nn.functional as F
 
 from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network
+from rnnlens.model.softmax import rows_at_once
 
 _SENTENCES = 256  # read at once
-_CHUNK = 2048  # positions whose logits are held at once
+_CHUNK = 2048  # positions whose logits a GPU holds at once
 
 
 def perplexity(nll: float, tokens: int) -> float:
@@ -23,11 +24,12 @@ def model_perplexity(network: Network, split: Split, device: torch.device) -> fl
     """The network's own perplexity on a split."""
     network.eval()
     total = torch.zeros((), dtype=torch.float64, device=device)
+    at_once = _CHUNK if device.type == "cuda" else rows_at_once(network.label_count)
     for chosen in split.in_order(_SENTENCES):
         batch = split.batch(chosen)
         h = network.hidden(batch.inputs.to(device), lengths=batch.lengths.to(device))
         targets = batch.targets.to(device).flatten()
-        chunks = h.flatten(0, 1).split(_CHUNK)  # (T * B, H)
-        for states, labels in zip(chunks, targets.split(_CHUNK), strict=True):
+        chunks = h.flatten(0, 1).split(at_once)  # (T * B, H)
+        for states, labels in zip(chunks, targets.split(at_once), strict=True):
             total += F.cross_entropy(network.predict(states), labels, reduction="sum")
     return perplexity(total.item(), split.pairs)

@@ -24,6 +24,7 @@ from rnnlens.base.tensors import check_same, read_sealed, write_tensors
 from rnnlens.base.threads import threads_for
 from rnnlens.corpus.split import Batch, Split
 from rnnlens.model.network import Network
+from rnnlens.model.softmax import linear_nll
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.train.dropout import Dropout, Unknown
 from rnnlens.model.train.perplexity import model_perplexity, perplexity
@@ -203,9 +204,7 @@ class Trainer:
         """One step. It takes only tensors, so that a CUDA graph can replay it."""
         scale, rate, follow = scalars
         h = self.network.hidden(inputs, self.dropout, lengths)  # (T, B, H)
-        predict = self.network.predict_aligned if h.is_cuda else self.network.predict
-        logits = predict(h.flatten(0, 1))  # (T * B, V)
-        nll = F.cross_entropy(logits, targets.flatten(), reduction="sum")
+        nll = self._nll(h.flatten(0, 1), targets.flatten())
         self.optimiser.zero_grad(set_to_none=True)
         (nll * scale).backward()
         nll = nll.detach().clone()
@@ -217,6 +216,12 @@ class Trainer:
             for average, p in zip(self.averages, self.parameters, strict=True):
                 average.lerp_(p, follow)
             self.nll += nll
+
+    def _nll(self, y: Tensor, targets: Tensor) -> Tensor:
+        """The summed NLL of targets (N,) after outputs (N, H)."""
+        if y.is_cuda:
+            return F.cross_entropy(self.network.predict_aligned(y), targets, reduction="sum")
+        return linear_nll(*self.network.last_product(y), self.network.bias, targets)
 
     def _learning_rate(self, done: int) -> float:
         """The learning rate after `done` steps: it rises in a line and falls in half a cosine."""

@@ -45,7 +45,7 @@ WATCH = """() => {
   const isRow = ({ target, addedNodes, attributeName }) => attributeName === "data-left"
     || target.closest?.(".states")
     || [...addedNodes].some((node) => node.matches?.(".states"));
-  new MutationObserver((changes) => {
+  window.watcher = new MutationObserver((changes) => {
     if (!began || !changes.some(isRow) || !whole()) return;
     const since = began;
     began = 0;
@@ -59,7 +59,8 @@ WATCH = """() => {
       };
       channel.port2.postMessage(0);
     });
-  }).observe(body, { attributes: true, childList: true, subtree: true });
+  });
+  window.watcher.observe(body, { attributes: true, childList: true, subtree: true });
 }"""
 WAIT = """() => new Promise((resolve) => {
   const look = () => (window.waits.length ? resolve(window.waits[0]) : setTimeout(look, 20));

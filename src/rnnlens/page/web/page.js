@@ -323,9 +323,8 @@ export class Page {
     }
     if (answered) this.taken(grid);
     const first = this.grid?.run !== grid.run;
+    if (answered) [this.lens.gridView.sought, this.edited] = [this.edited, null]; // it may be a new row
     this.draw({ ...grid, typing: this.typing });
-    if (answered && this.edited !== null) revealRow(this.lens.gridView, this.edited); // it may be a new row
-    if (answered) this.edited = null;
     if (first && this.view.page !== "grid") this.turn();
     if (first && hasNetwork(grid)) this.tour?.offer();
     const { focus } = this.view;

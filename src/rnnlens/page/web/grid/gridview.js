@@ -11,7 +11,7 @@ import { seriesAt } from "./scale.js";
 import { layOut, overhang, placeAt, rowsBetween, rowsFrom, slotsAt, topOf } from "./layout.js";
 import { drawLinks } from "./links.js";
 import { mark, noMarks, unmark } from "./marks.js";
-import { moved, reveal } from "./movement.js";
+import { moved, reveal, revealRow } from "./movement.js";
 
 /** @typedef {import("./marks.js").Marks} Marks */
 /**
@@ -42,6 +42,7 @@ export class GridView {
     this.drawings = 0; // how often drawing has begun, so that what is left of an earlier time is let be
     this.left = false; // whether rows in view are still to be drawn
     this.asking = false; // whether rows are still asked for
+    /** @type {number | null} */ this.sought = null; // the row to be in view once another grid is shown
     /** Called once everything has another place. @type {() => void} */ this.onLayout = () => {};
     this.picking = false; // whether pointer and keys choose a part, rather than states to look at
     // Sizes are kept: to ask for them in the midst of drawing would lay the page out twice.
@@ -84,6 +85,9 @@ export class GridView {
     this.grid = grid;
     this.view = view;
     this.relay();
+    // To scroll lays the page out: before rows are drawn that is little, and none is drawn that is not in view then.
+    if (this.sought !== null) revealRow(this, this.sought);
+    this.sought = null;
     this.draw();
   }
 

@@ -21,7 +21,7 @@ from tests.sampling import sampled
     ("subject", "count"),
     sampled(
         [
-            (Runs, 15),
+            (Runs, 40),
             (Checkpoints, 12),
             (Corpora, 30),
             (Indexes, 12),

@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
+from hashlib import blake2b
 from itertools import islice, permutations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -329,7 +330,8 @@ class Measures:
             parts["accuracy"] = self._accuracy
         elif self.item.seed < self.bench.args.used:  # which takes longest
             parts["used"] = self._used
-        place = self.run.path / "numbers.json"
+        fit = blake2b(self.bench.args.fit.encode(), digest_size=4).hexdigest()
+        place = self.run.path / f"numbers-{fit}.json"  # other probes, other numbers
         found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
         for name, measure in parts.items():
             if name not in found:
@@ -431,7 +433,7 @@ def conduct(bench: Bench, argv: Sequence[str]) -> bool:
     for process in at_work.values():
         try:
             process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:  # it is being measured, which begins anew
+        except subprocess.TimeoutExpired:  # it is being measured: that part begins anew
             process.kill()
     return not (left or at_work or failed)
 

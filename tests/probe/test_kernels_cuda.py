@@ -138,3 +138,8 @@ def test_rows_are_gathered_and_standardised(kernels):
     wanted = F.pad((states[rows] - mean[:30]) / scale[:30], (0, 34))
     wanted[:, 30] = 1
     torch.testing.assert_close(out, wanted.to(HALF), rtol=8e-3 if CUDA else 1e-5, atol=1e-6)
+
+
+def test_what_is_no_number_stays_none(kernels):
+    nll, _ = told(kernels, 0.0, math.nan, 1.0)
+    assert math.isnan(nll)

@@ -154,7 +154,8 @@ class _Blocks:
     def __init__(self) -> None:
         self._reorder = torch.ops.mkldnn._reorder_linear_weight.default  # noqa: SLF001
         self._linear = torch.ops.mkldnn._linear_pointwise.default  # noqa: SLF001
-        self.linear(torch.zeros(2, 3), self.packed(torch.zeros(4, 3)), None)
+        x, weight = (torch.zeros(size, 3, dtype=torch.float32) for size in (2, 4))
+        self.linear(x, self.packed(weight), None)
 
     def packed(self, weight: Tensor) -> Tensor:
         with torch.inference_mode(False), torch.no_grad():
@@ -172,8 +173,8 @@ class _Halves:
     def __init__(self) -> None:
         self._pack = torch.ops.quantized.linear_prepack_fp16.default
         self._linear = torch.ops.quantized.linear_dynamic_fp16.default
-        x = torch.tensor([[1.0, 1 + 2.0**-20]])
-        if not torch.equal(self.linear(x, self.packed(torch.eye(2))), x):
+        x = torch.tensor([[1.0, 1 + 2.0**-20]], dtype=torch.float32)
+        if not torch.equal(self.linear(x, self.packed(torch.eye(2, dtype=x.dtype))), x):
             raise NotImplementedError  # it would halve the states, too
 
     def packed(self, weight: Tensor) -> Any:

@@ -2,7 +2,7 @@
 
 On CUDA each is one pass over memory, written in Triton, which CUDA builds of torch bring along; the
 plain versions beside them are what the tests compare with and what the CPU runs. Of many labels the
-first goes into the product for the logits instead, where the GPU is one that this was measured on.
+first goes into the product for the logits instead, on GPUs of the generation it was measured on.
 """
 
 import math
@@ -16,7 +16,7 @@ from rnnlens.model.softmax import softmax_less_targets_
 
 _PART = 1 << 22  # weights updated at once on the CPU, which bounds the memory in between
 _BETAS, _EPSILON = (0.9, 0.99), 1e-8
-_MANY_LABELS = 1024  # from which `softmax_regression_` is worth it
+_MANY_LABELS = 1024  # that `softmax_regression_` is for; it was timed with 14,787
 _HOPPER = 9  # the generation of GPUs that its tiles are for
 
 
@@ -35,7 +35,9 @@ def softmax_gradient_(logits: Tensor, targets: Tensor, labels: int, scale: float
 def fuses(weight: Tensor, labels: int) -> bool:
     """Whether `softmax_regression_` is there for weights on this device, and worth it."""
     suits = weight.is_cuda and weight.dtype == torch.bfloat16 and labels >= _MANY_LABELS
-    return suits and torch.cuda.get_device_capability(weight.device)[0] == _HOPPER
+    if not suits or torch.version.hip is not None:  # whose GPUs have other numbers
+        return False
+    return torch.cuda.get_device_capability(weight.device)[0] == _HOPPER
 
 
 def softmax_regression_(

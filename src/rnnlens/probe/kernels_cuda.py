@@ -113,7 +113,9 @@ def _exponentials(
             logits = tl.dot(a, b.T, logits)
         at = row + tl.arange(0, STATES)
         taken = tl.load(shift + at, mask=at < count, other=0.0)
-        e = tl.exp2(tl.minimum(logits * LOG2_E - taken[:, None], MOST))
+        e = tl.exp2(
+            tl.minimum(logits * LOG2_E - taken[:, None], MOST, propagate_nan=tl.PropagateNan.ALL)
+        )
         if label + LABELS > labels:  # labels that pad the others have no probability
             e = tl.where((label + tl.arange(0, LABELS) < labels)[None, :], e, 0.0)
         tl.store(sums + place * count + at, tl.sum(e, 1), mask=at < count)

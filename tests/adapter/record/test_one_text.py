@@ -25,7 +25,8 @@ class Outer(nn.Module):
         super().__init__()
         self.inner, self.layers = Inner(), nn.ModuleList([Inner()])
 
-    def forward(self, ids: Tensor, position_ids: Any = None) -> Any:
+    def forward(self, ids: Tensor, position_ids: Any = None, attention_mask: Any = None) -> Any:
+        del attention_mask  # a part that turns positions into angles is given them alone
         return self.layers[0](self.inner(ids, position_ids=position_ids))
 
 
@@ -86,8 +87,23 @@ def test_they_are_found_without_their_name_and_within_another_module():
 
 @pytest.mark.parametrize(("positions", "mask"), HONEST)
 def test_honest_positions_are_taken(positions, mask):
-    with one_text_a_sequence(module := Inner()):
-        module(torch.zeros(1, 6), attention_mask=mask, position_ids=positions)
+    for module in (Inner(), Outer()):
+        with one_text_a_sequence(module):
+            module(torch.zeros(1, 6), attention_mask=mask, position_ids=positions)
+
+
+@pytest.mark.parametrize("positions", [[0, 1, 2, 3, 4, 0], [0, 1, 2, 0, 0, 1]])
+def test_texts_of_one_word_are_found_where_a_mask_says_that_they_are_words(positions):
+    ones = torch.ones(1, 6)
+    with one_text_a_sequence(module := Outer()), pytest.raises(RnnlensError, match="begin anew"):
+        module(torch.zeros(1, 6), attention_mask=ones, position_ids=_positions(positions))
+
+
+def test_a_mask_that_is_added_says_what_is_padding():
+    added = torch.tensor([[0.0, 0.0, 0.0, -1e9]])
+    mask = _given(added.expand(2, 4)).mask
+    assert mask is not None
+    assert mask.tolist() == [[True, True, True, False]] * 2
 
 
 LEFT = torch.tensor([[1, 1, 1, 1], [0, 0, 1, 1]])

@@ -32,14 +32,14 @@ def check_one_text(who: str, arguments: Mapping[str, Any]) -> None:
 class Padded:
     """The padding before the words of a batch, as the mask that the model is given has it."""
 
-    mask: Tensor | None = None  # (B, T), 0: padding
+    mask: Tensor | None = None  # (B, T), whether it is a word
     model: str = ""  # that was given it
 
     def check(self, layer: str, memory: Callable[[], Tensor]) -> None:
         """Refuse padding that a layer has put into its memory (T, B, H) before the words."""
-        if self.mask is None or bool(self.mask[:, 0].bool().all()):
+        if self.mask is None or bool(self.mask[:, 0].all()):
             return
-        real = self.mask.bool()
+        real = self.mask
         rows = (real.any(1) & ~real[:, 0]).nonzero()[:, 0]
         states = memory() if len(rows) else None
         if states is None or states.shape[:2] != self.mask.T.shape:
@@ -61,10 +61,13 @@ def one_text_a_sequence(module: nn.Module) -> Iterator[Padded]:
     padded = Padded()
 
     def check(part: nn.Module, args: Any, named: dict[str, Any]) -> None:
-        given = _check_call(part, args, named)
+        who = type(part).__name__
+        check_one_text(f"{who} is given", named)
+        given = named | _by_position(part, args) if args else named
         mask = given.get(_MASK)
         if padded.mask is None and isinstance(mask, Tensor) and mask.dim() == 2 and mask.numel():
-            padded.mask, padded.model = mask, type(part).__name__
+            padded.mask, padded.model = _words(mask), who
+        _check_positions(who, given.get(_POSITIONS), padded.mask)  # parts within have no mask
 
     with ExitStack() as stack:
         for part in _around_layers(module):
@@ -81,19 +84,21 @@ def _around_layers(module: nn.Module) -> Iterator[nn.Module]:
             yield from _around_layers(child)
 
 
-def _check_call(module: nn.Module, args: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """What a module is given, by name."""
-    who = f"{type(module).__name__} is given"
-    check_one_text(who, named)
-    given = named | _by_position(module, args) if args else named
-    begin = _begins_anew(given.get(_POSITIONS), given.get(_MASK))
-    if begin is not None:
+def _words(mask: Tensor) -> Tensor:
+    """Where words are, of a mask that has 1 for them, or 0 and for padding a very negative number,
+    as it is added to the scores of an attention.
+    """
+    return mask >= 0 if mask.is_floating_point() and bool((mask < 0).any()) else mask.bool()
+
+
+def _check_positions(who: str, positions: Any, words: Tensor | None) -> None:
+    """Refuse positions that begin anew within a sequence."""
+    if (begin := _begins_anew(positions, words)) is not None:
         row, step = begin
         raise RnnlensError(
-            f"{who} {_POSITIONS}= that begin anew at timestep {step} of sequence {row}, as those "
-            f"of several texts in one sequence do, and a memory does not; {_REMEDY}"
+            f"{who} is given {_POSITIONS}= that begin anew at timestep {step} of sequence {row}, "
+            f"as those of several texts in one sequence do, and a memory does not; {_REMEDY}"
         )
-    return given
 
 
 def _by_position(module: nn.Module, args: Any) -> dict[str, Any]:
@@ -102,19 +107,21 @@ def _by_position(module: nn.Module, args: Any) -> dict[str, Any]:
     return dict(zip(names, args, strict=False))
 
 
-def _begins_anew(positions: Any, mask: Any) -> tuple[int, int] | None:
-    """The first row and timestep at which positions fall that rose before and rise again; None:
-    there is none. Padding on either side, whose positions stay what they are, is no text.
+def _begins_anew(positions: Any, words: Tensor | None) -> tuple[int, int] | None:
+    """The first row and timestep at which positions fall that rose before; None: there is none.
+    Where a mask says what is padding, both must be words; where none does, they must rise again,
+    since those of padding behind the words stay what they are.
     """
     if not isinstance(positions, Tensor) or positions.dim() == 0 or positions.shape[-1] < 4:
         return None
     rows = positions if positions.dim() < 3 else positions[0]  # of several kinds the first is time
     rows = rows.reshape(-1, rows.shape[-1])
     steps = rows.diff()
-    anew = (steps[:, :-2] == 1) & (steps[:, 1:-1] < 0) & (steps[:, 2:] == 1)
-    if isinstance(mask, Tensor) and mask.shape == rows.shape:
-        real = mask.bool()
-        anew &= real[:, 1:-2] & real[:, 2:-1]
+    anew = (steps[:, :-1] == 1) & (steps[:, 1:] < 0)
+    if words is not None and words.shape == rows.shape:
+        anew &= words[:, 1:-1] & words[:, 2:]
+    else:
+        anew = anew[:, :-1] & (steps[:, 2:] == 1)
     if not bool(anew.any()):
         return None
     row, step = anew.nonzero()[0].tolist()

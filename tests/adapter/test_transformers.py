@@ -242,6 +242,13 @@ def test_positions_that_begin_anew_are_refused(model):
     Adapter(model, feed=feed).trace(IDS)
 
 
+def test_positions_of_padding_behind_the_words_may_count_from_0(model):
+    mask, positions = torch.ones_like(IDS), torch.tensor([[*range(11)], [*range(5), *range(6)]])
+    mask[1, 5:] = 0
+    named = {"attention_mask": mask, "position_ids": positions, "use_cache": False}
+    Adapter(model, feed=lambda model, ids: model(ids, **named)).trace(IDS)
+
+
 IGNORE_MASKS = ("RecurrentGemmaForCausalLM", "xLSTMForCausalLM", "RwkvForCausalLM")
 
 

@@ -11,13 +11,14 @@ from rnnlens.corpus.read.task import CLASSIFY, TAG
 QUICK = "quick"
 PRESETS: dict[str, dict[str, Any]] = {
     QUICK: {
-        "width": 96,
+        "width": 128,
         "epochs": 12,
-        "batch": 32,
+        "batch": 24,
+        "weight_decay": 0.15,
         "dropout_words": 0.05,
-        "dropout_input": 0.15,
+        "dropout_input": 0.2,
         "dropout_hidden": 0.1,
-        "dropout_output": 0.2,
+        "dropout_output": 0.25,
         "dropout_weight": 0.1,
     },
     # Larger steps, and more epochs of them, for a GPU and a corpus of a million words.

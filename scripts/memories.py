@@ -22,7 +22,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
 from hashlib import blake2b
@@ -40,8 +40,9 @@ from rnnlens.corpus.corpus import Corpus, EncodedCorpus, encode
 from rnnlens.lab.half_lives import half_lives
 from rnnlens.lab.prefixes import Reader
 from rnnlens.labels.colours import default_colours
+from rnnlens.model.cells import CELLS
 from rnnlens.model.network import Network
-from rnnlens.model.network_config import CELL_NAMES
+from rnnlens.model.network_config import CELL_NAMES, WRITTEN
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.model.train.training import Trainer, load_checkpoint, save_checkpoint
@@ -65,9 +66,8 @@ _TASK: dict[str, Any] = {  # how a task is trained: nothing is noise in it, so n
     "patience": 20, "dropout_words": 0.0, "dropout_input": 0.0, "dropout_hidden": 0.0,
     "dropout_output": 0.0, "dropout_weight": 0.0,
 }  # fmt: skip
-_HEADS = (("right within", "right beyond"),  # of a task, and of language
-          ("last memory", "its use", "half-life", "decayed", "erased"))  # fmt: skip
 _TOGETHER = 256  # sequences that are read side by side
+_MEMORIES_TOGETHER = 16  # the same, where all that a memory goes through is held
 
 
 def write_text(path: Path, text: str) -> None:
@@ -195,6 +195,17 @@ class Bench:
         return [Item(one, cell, seed) for seed in range(self.args.seeds) for one in data
                 for cell in self.args.cells]  # fmt: skip
 
+    def left(self) -> list[list[Item]]:
+        """What is not measured yet, as one process each does it: trainings of a task are over so
+        soon that all seeds are one process's.
+        """
+        left = [item for item in self.items() if not self.measured(item).exists()]
+        groups: dict[tuple[str, str, int], list[Item]] = {}
+        for item in left:
+            seed = item.seed if item.data == LANGUAGE else 0
+            groups.setdefault((item.data, item.cell, seed), []).append(item)
+        return list(groups.values())
+
 
 def train(
     bench: Bench, item: Item, stop: Callable[[], bool]
@@ -245,8 +256,8 @@ def _note(path: Path, seconds: float) -> None:
 
 
 def _after_the_first(states: Mapping[str, Tensor], kind: str) -> Tensor:
-    """A kind's states of a single text from its second word on."""
-    return states[kind][1:, 0]
+    """A kind's states from the second word on."""
+    return states[kind][1:]
 
 
 @torch.no_grad()
@@ -255,14 +266,21 @@ def of_states(network: Network, texts: Sequence[Sequence[int]]) -> dict[str, dic
     of the memory after it has just been written: lengths of vectors, means over words.
     """
     found: dict[tuple[str, str], list[Tensor]] = {}
-    for ids in texts:
-        states = network.trace(torch.tensor(ids, device=network.device)[:, None]).states
+    in_order = sorted((ids for ids in texts if len(ids) > 1), key=len)
+    for first in range(0, len(in_order), _MEMORIES_TOGETHER):
+        some = in_order[first : first + _MEMORIES_TOGETHER]
+        lengths = torch.tensor([len(ids) for ids in some])
+        words = torch.zeros(int(lengths.max()), len(some), dtype=torch.long)  # (T, B)
+        for column, ids in enumerate(some):
+            words[: len(ids), column] = torch.tensor(ids)
+        real = (torch.arange(1, len(words))[:, None] < lengths).to(network.device)
+        states = network.trace(words.to(network.device)).states
         for kind in network.kinds:
-            if (memory := kind.memory) is None or len(ids) < 2:
+            if (memory := kind.memory) is None:
                 continue
-            whole = states[kind.id][:, 0]
+            whole = states[kind.id]
             before, sizes = whole[:-1], whole.norm(dim=-1).clamp_min(1e-9)
-            erased = states[memory.erased][1:, 0] if memory.erased else torch.zeros_like(before)
+            erased = states[memory.erased][1:] if memory.erased else torch.zeros_like(before)
             # The decay itself: of a memory that is scaled by its largest exponent, what is kept
             # has another scale than what was there before.
             decay = network.decay(kind, partial(_after_the_first, states))
@@ -271,10 +289,10 @@ def of_states(network: Network, texts: Sequence[Sequence[int]]) -> dict[str, dic
             shares = {
                 "decayed": 1 - stays.norm(dim=-1) / sizes[:-1],
                 "erased": erased.norm(dim=-1) / sizes[:-1],
-                "written": states[memory.write][1:, 0].norm(dim=-1) / sizes[1:],
+                "written": states[memory.write][1:].norm(dim=-1) / sizes[1:],
             }
             for name, values in shares.items():
-                found.setdefault((kind.id, name), []).append(values)
+                found.setdefault((kind.id, name), []).append(values[real])
     lost: dict[str, dict[str, float]] = {}
     for (kind_id, name), parts in found.items():
         lost.setdefault(kind_id, {})[name] = float(torch.cat(parts).mean())
@@ -321,15 +339,18 @@ class Measures:
             "layers": lambda: self.network.config.layers,
             "seconds": lambda: float((self.run.path / "seconds.txt").read_text()),
             "model": lambda: evaluate_model(self.dataset, self.corpus.vocabulary.labels).model,
-            "lost": lambda: of_states(self.network, self._texts()),
-            "half_lives": self._half_lives,
-            "kinds": self._kinds,
-            "last_linear": lambda: of_last_output(self.dataset),
         }
         if self.item.data != LANGUAGE:
-            parts["accuracy"] = self._accuracy
-        elif self.item.seed < self.bench.args.used:  # which takes longest
-            parts["used"] = self._used
+            parts |= {"accuracy": self._accuracy, "kinds": self._kinds}
+        else:
+            parts |= {
+                "lost": lambda: of_states(self.network, self._texts()),
+                "half_lives": self._half_lives,
+                "last_linear": lambda: of_last_output(self.dataset),
+                "kinds": self._kinds,
+            }
+        if self.item.data == LANGUAGE and self.item.seed < self.bench.args.used:
+            parts["used"] = self._used  # which takes longest
         fit = blake2b(self.bench.args.fit.encode(), digest_size=4).hexdigest()
         place = self.run.path / f"numbers-{fit}.json"  # other probes, other numbers
         found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
@@ -388,18 +409,20 @@ def _test_texts(corpus: EncodedCorpus) -> Iterator[np.ndarray[Any, Any]]:
         yield batch.inputs[: int(batch.lengths[0]), 0].numpy()
 
 
-def work(bench: Bench, item: Item) -> int:
-    """Train and measure one item; the exit says whether it is finished."""
+def work(bench: Bench, items: Sequence[Item]) -> int:
+    """Train and measure items one after the other; the exit says whether all are finished."""
     stopped: list[int] = []
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda number, _: stopped.append(number))
     if bench.device.type == "cuda":  # so that nobody keeps memory that others are short of
         torch.cuda.set_per_process_memory_fraction(1 / bench.args.jobs, bench.device)
-    trained = train(bench, item, lambda: bool(stopped))
-    if trained is None:
-        return _STOPPED
-    bench.measured(item).parent.mkdir(parents=True, exist_ok=True)
-    write_text(bench.measured(item), json.dumps(Measures(bench, item, *trained).numbers()))
+    for item in items:
+        trained = None if stopped else train(bench, item, lambda: bool(stopped))
+        if trained is None:
+            return _STOPPED
+        numbers = Measures(bench, item, *trained).numbers()
+        bench.measured(item).parent.mkdir(parents=True, exist_ok=True)
+        write_text(bench.measured(item), json.dumps(numbers))
     return 0
 
 
@@ -411,23 +434,23 @@ def conduct(bench: Bench, argv: Sequence[str]) -> bool:
     are done.
     """
     end = time.monotonic() + 60 * bench.args.minutes
-    left = [item for item in bench.items() if not bench.measured(item).exists()]
-    at_work: dict[Item, subprocess.Popen[bytes]] = {}
-    failed: list[Item] = []
-    again: set[Item] = set()  # what failed once: others beside it may have taken the memory
+    left = [",".join(item.name for item in group) for group in bench.left()]
+    at_work: dict[str, subprocess.Popen[bytes]] = {}
+    failed: list[str] = []
+    again: set[str] = set()  # what failed once: others beside it may have taken the memory
     while (left or at_work) and time.monotonic() < end:
         while left and len(at_work) < bench.args.jobs:
-            item = left.pop(0)
-            at_work[item] = subprocess.Popen([sys.executable, __file__, *argv, "--one", item.name])
+            names = left.pop(0)
+            at_work[names] = subprocess.Popen([sys.executable, __file__, *argv, "--only", names])
         time.sleep(0.2)
-        for item, process in [one for one in at_work.items() if one[1].poll() is not None]:
-            del at_work[item]
-            if process.returncode and item not in again:
-                again.add(item)
-                left.append(item)
+        for names, process in [one for one in at_work.items() if one[1].poll() is not None]:
+            del at_work[names]
+            if process.returncode and names not in again:
+                again.add(names)
+                left.append(names)
             elif process.returncode:
-                failed.append(item)
-            print(f"{item.name}: {'failed' if process.returncode else 'measured'}", flush=True)
+                failed.append(names)
+            print(f"{names}: {'failed' if process.returncode else 'measured'}", flush=True)
     for process in at_work.values():
         process.terminate()
     for process in at_work.values():
@@ -448,43 +471,166 @@ def gathered(bench: Bench) -> dict[str, dict[str, list[dict[str, Any]]]]:
     return found
 
 
-def _mean(values: Sequence[float]) -> str:
-    """A mean with the least and the most, and of how many."""
-    if not values:
-        return "-"
-    if len(values) == 1:
-        return f"{values[0]:.3g}"
-    return f"{np.mean(values):.3g} ({min(values):.3g} to {max(values):.3g}, {len(values)} seeds)"
+Seeds = list[dict[str, Any]]  # the numbers of each
 
 
-def tables(found: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> str:
+def tables(found: Mapping[str, Mapping[str, Seeds]]) -> str:
     """What was measured, as Markdown."""
     lines = list[str]()
-    for data, cells in found.items():
-        heads = ["cell", "weights", "seconds", "test perplexity", *_HEADS[data == LANGUAGE]]
-        lines += [f"## {data}", "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-        lines += [f"| {' | '.join(_row(data, cell, seeds))} |" for cell, seeds in cells.items()] + [
-            ""
-        ]
+    if language := found.get(LANGUAGE):
+        lines += ["## Language", "", *_of_cells(language), "", *_of_kinds(language), ""]
+        lines += [*_of_memories(language), ""]
+    tasks = {task: found[task] for task in TASKS if task in found}
+    if tasks:
+        lines += ["## Tasks", "", *_of_tasks(tasks), "", *_of_task_memories(tasks), ""]
     return "\n".join(lines)
 
 
-def _row(data: str, cell: str, seeds: Sequence[Mapping[str, Any]]) -> list[str]:
-    row = [cell, f"{seeds[0]['weights']:,}", _mean([one["seconds"] for one in seeds]),
-           _mean([one["model"]["test"]["perplexity"] for one in seeds])]  # fmt: skip
-    if data != LANGUAGE:
-        return row + [_mean([one["accuracy"][w] for one in seeds]) for w in ("within", "beyond")]
-    memory = max(seeds[0]["lost"], key=lambda kind: int(kind[1:]), default="")
-    if not memory:
-        return row + ["-"] * 5
-    lives = [one for s in seeds for one in s["half_lives"]["memories"] if one["kind"] == memory]
-    return [
-        *row,
-        _mean([s["kinds"][memory]["perplexity"] for s in seeds]),
-        _mean([s["used"][memory]["used"] for s in seeds if memory in s.get("used", {})]),
-        _mean([one["median"] for one in lives]),
-        *(_mean([s["lost"][memory][what] for s in seeds]) for what in ("decayed", "erased")),
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]
+
+
+def _short(value: float, digits: int = 2) -> str:
+    """A number as tables have it: .97, 1.03, 12, 115."""
+    told = f"{value:.{digits}f}" if abs(value) < 10 else f"{value:.3g}"
+    return told.replace("0.", ".", 1) if abs(value) < 1 else told
+
+
+def _range(values: Sequence[float], digits: int = 2) -> str:
+    """One number, or the least and the most of several."""
+    least, most = (_short(edge, digits) for edge in (min(values), max(values)))
+    return least if least == most else f"{least} to {most}"
+
+
+def _own(numbers: Mapping[str, Any]) -> float:
+    """The test perplexity of a network."""
+    return float(numbers["model"]["test"]["perplexity"])
+
+
+def _written(cell: str) -> str:
+    return WRITTEN.get(cell, cell.upper())
+
+
+def _of_cells(language: Mapping[str, Seeds]) -> list[str]:
+    """Test perplexities, and what a linear probe of the last output makes of it."""
+    lstm = np.mean([_own(one) for one in language["lstm"]]) if "lstm" in language else np.nan
+    rows = [
+        [_written(cell), str(seeds[0]["layers"]), f"{seeds[0]['weights'] / 1e6:.1f}",
+         ", ".join(f"{_own(one):.2f}" for one in seeds),
+         f"{np.mean([_own(one) for one in seeds]) / lstm:.3f}",
+         _range([one["last_linear"]["perplexity"] / _own(one) for one in seeds], 3),
+         _range([one["seconds"] for one in seeds], 0)]
+        for cell, seeds in language.items()
+    ]  # fmt: skip
+    heads = ["cell", "layers", "weights, millions", "test, by seed", "over the LSTM's mean",
+             "last output's linear probe over the model", "seconds"]  # fmt: skip
+    return _table(heads, rows)
+
+
+def roles(cell: str, layer: int) -> dict[str, str]:
+    """Which kinds of a layer play which part."""
+    kinds = CELLS[cell].kinds
+    found = {}
+    if memory := next((kind for kind in kinds if kind.memory), None):
+        assert memory.memory  # as it was chosen by
+        how = memory.memory
+        found = {"decay": how.decay, "written": how.write, "kept": how.kept, "erased": how.erased,
+                 "memory": memory.id}  # fmt: skip
+    letters = [kind.id for kind in kinds]
+    found |= {name: letter for name, letter in (("read", "r"), ("sum", "t")) if letter in letters}
+    found["output"] = CELLS[cell].output.id
+    return {name: f"{letter}{layer}" for name, letter in found.items() if letter}
+
+
+_ROLES = ("decay", "written", "kept", "erased", "memory", "read", "sum", "output")
+
+
+def _of_kinds(language: Mapping[str, Seeds]) -> list[str]:
+    """What probes of every kind say, over the network's own perplexity, and what of it is used."""
+    rows, apart = list[list[str]](), 0.0
+    for cell, seeds in language.items():
+        asked = [one for one in seeds if "kinds" in one]
+        if not asked:
+            continue
+        for layer in range(1, asked[0]["layers"] + 1):
+            where = {"embedding": "x"} if layer == 1 else {}
+            where |= roles(cell, layer)
+            row = [f"{_written(cell)} ({len(asked)}), layer {layer}"]
+            for role in ("embedding", *_ROLES):
+                kind = where.get(role, "")
+                ratios = [one["kinds"][kind]["perplexity"] / _own(one) for one in asked
+                          if kind in one["kinds"]]  # fmt: skip
+                if not ratios:
+                    row.append("")
+                    continue
+                apart = max(apart, (max(ratios) - min(ratios)) / float(np.mean(ratios)))
+                uses = [one["used"][kind]["used"] for one in asked if kind in one.get("used", {})]
+                letter = f"{kind} " if role == "memory" else ""
+                use = f" ({_short(float(np.mean(uses)))})" if uses else ""
+                row.append(f"{letter}{_short(float(np.mean(ratios)))}{use}")
+            rows.append(row)
+    heads = ["mean of (seeds)", "embedding", *_ROLES]
+    return [*_table(heads, rows), "", f"Seeds of one kind differ by {apart:.1%} at the most."]
+
+
+def _of_memories(language: Mapping[str, Seeds]) -> list[str]:
+    """How long memories last, and what a word takes of them and writes."""
+    rows = list[list[str]]()
+    for cell, seeds in language.items():
+        asked = [one for one in seeds if "half_lives" in one]
+        for layer in range(1, asked[0]["layers"] + 1 if asked else 0):
+            memory = roles(cell, layer).get("memory", "")
+            lives = [life for one in asked for life in one["half_lives"]["memories"]
+                     if life["kind"] == memory]  # fmt: skip
+            if not lives:
+                continue
+            shares = [one["lost"][memory] for one in asked]
+            rows.append([
+                f"{_written(cell)} {memory} ({len(asked)})",
+                ", ".join(_range([life[edge] for life in lives], 1)
+                          for edge in ("low", "median", "high")),
+                *(_range([share[what] for share in shares])
+                  for what in ("decayed", "erased", "written")),
+            ])  # fmt: skip
+    heads = ["", "half-life in words: a tenth less, median, a tenth more", "decayed", "erased",
+             "written"]  # fmt: skip
+    return _table(heads, rows)
+
+
+def _of_tasks(tasks: Mapping[str, Mapping[str, Seeds]]) -> list[str]:
+    """How often each cell is right, within what it learnt from and beyond."""
+    cells = dict.fromkeys(cell for found in tasks.values() for cell in found)
+    rows = [
+        [_written(cell), *(_right(found.get(cell, [])) for found in tasks.values())]
+        for cell in cells
     ]
+    return _table(["right within; beyond: least to most of the seeds", *tasks], rows)
+
+
+def _right(seeds: Seeds) -> str:
+    shares = ([one["accuracy"][where] for one in seeds] for where in ("within", "beyond"))
+    return "; ".join(map(_range, shares)) if seeds else ""
+
+
+def _of_task_memories(tasks: Mapping[str, Mapping[str, Seeds]]) -> list[str]:
+    """What probes of the last memory and of the last output say beyond what was learnt."""
+    cells = dict.fromkeys(cell for found in tasks.values() for cell in found)
+    rows = [
+        [_written(cell), *(_said(cell, found.get(cell, [])) for found in tasks.values())]
+        for cell in cells
+    ]
+    heads = ["perplexity beyond, by frequencies; last memory; output; the network itself", *tasks]
+    return _table(heads, rows)
+
+
+def _said(cell: str, seeds: Seeds) -> str:
+    if not seeds:
+        return ""
+    last = roles(cell, seeds[0]["layers"])
+    kinds = [last[role] for role in ("memory", "output") if role in last]
+    told = [[one["kinds"][kind]["perplexity"] for one in seeds] for kind in dict.fromkeys(kinds)]
+    frequencies = [one["model"]["test"]["unigram"] for one in seeds]
+    return "; ".join(map(_range, (frequencies, *told, [_own(one) for one in seeds])))
 
 
 def _names(given: str) -> list[str]:
@@ -517,7 +663,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--minutes", type=float, default=1e6, help="after which it stops, to go on later"
     )
-    parser.add_argument("--one", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--only", type=_names, default=[], help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
 
@@ -526,9 +672,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     args = arguments(given)
     bench = Bench(args)
-    if args.one:
-        item = next(one for one in bench.items() if one.name == args.one)
-        return work(bench, item)
+    if args.only:
+        return work(bench, [item for item in bench.items() if item.name in args.only])
     for task in args.tasks:
         if not (bench.folder / "tasks" / task / "test.txt").exists():
             make_task(bench.folder / "tasks" / task, task, args.count)

@@ -9,6 +9,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.traceable import Trace
+from rnnlens.probe.data import side_by_side
 
 
 def states_one_by_one(network, split, shift):
@@ -83,3 +84,15 @@ def test_labels_agree_with_looking_them_up_one_by_one(sentences, steps):
     (batch,) = stream.data.batches(np.arange(len(sentences)), torch.device("cpu"))
     assert torch.equal(stream.labels(batch, lambda: Trace({})), expected)
     assert stream.pairs == (expected >= 0).sum()
+
+
+def test_sentences_side_by_side_are_so_alike_that_padding_is_worth_it():
+    lengths = np.sort(np.random.default_rng(0).integers(1, 90, 3000))
+    groups = np.split(lengths, side_by_side(lengths))
+    assert np.concatenate(groups).tolist() == lengths.tolist()
+    assert max(map(len, groups)) <= 1024
+    for group in groups:  # to cut it in two would cost more than it saves
+        assert (group[-1] - group).sum() <= 32 * group[-1]
+    assert len(groups) < 20
+    assert side_by_side(np.full(2500, 7)) == [1024, 2048]
+    assert side_by_side(np.array([3])) == []

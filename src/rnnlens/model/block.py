@@ -22,8 +22,7 @@ from torch import Tensor
 from rnnlens.model.cell import BEFORE, Cell, Change, States, Weights, unchanged
 from rnnlens.model.kinds import BELOW, Edge, Kind, output_of
 from rnnlens.model.lazy import LazyStates
-from rnnlens.model.linear import LinearCell, Scan
-from rnnlens.model.scan import read_at_once
+from rnnlens.model.linear import LinearCell, Scan, read_at_once
 from rnnlens.model.transition import Matrix, Transition
 
 Shape = tuple[int, ...]

@@ -17,14 +17,17 @@ from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint as computed_again
 
 from rnnlens.base.pace import checkpoint
 from rnnlens.model.cell import BEFORE, Cell, Change, States, Weights, unchanged
 from rnnlens.model.lazy import LazyStates
+from rnnlens.model.scan import scanned
 from rnnlens.model.transition import Matrix, Transition
 
 Shape = tuple[int, ...]
 _TOGETHER = 16  # timesteps whose decay and write are computed at once
+_CHUNK = 64  # timesteps of a scan; of longer sequences states are computed again to learn
 
 
 class Given(NamedTuple):
@@ -213,6 +216,13 @@ class LinearCell(Cell):
         return Scan(self, given, self.wide(start), w, edits).states
 
 
+def has_kernels(values: Tensor) -> bool:
+    """Whether all timesteps of such values are best computed together, unless they are learnt from:
+    on a GPU each would otherwise wait for many small kernels.
+    """
+    return values.is_cuda and not torch.is_grad_enabled()
+
+
 class Scan:
     """The states of a whole sequence: what is read at once, memories when they are asked for."""
 
@@ -232,6 +242,7 @@ class Scan:
         self.length = len(next(iter(given.values())))
         self._edited: dict[int, States] = {}
         self._kept: States = {}  # carried kinds (T, B, ...) that others follow from
+        self.at_once = not self.edits and has_kernels(next(iter(given.values())))
 
     def _changed(self, kind: str, values: Tensor) -> Tensor:
         """Given states with those of edited timesteps in their places."""
@@ -247,6 +258,8 @@ class Scan:
 
     def _run(self, keep: tuple[str, ...] = ()) -> tuple[Tensor, States]:
         """What is read at every timestep, (T, B, ...), and the carried kinds of `keep`."""
+        if self.at_once:
+            return self._run_at_once(keep)
         cell, before, reads = self.cell, self.start, list[Tensor]()
         rows: dict[str, list[Tensor]] = {kind: [] for kind in keep}
         whole: States = {}
@@ -271,6 +284,20 @@ class Scan:
         self.last = before
         whole = whole or {kind: torch.stack(some) for kind, some in rows.items()}
         return torch.stack(reads), whole
+
+    def _run_at_once(self, keep: tuple[str, ...]) -> tuple[Tensor, States]:
+        """The same, many timesteps at a time."""
+        before, reads = self.start, list[Tensor]()
+        parts: dict[str, list[Tensor]] = {kind: [] for kind in keep}
+        for first in range(0, self.length, _CHUNK):
+            now = {kind: values[first : first + _CHUNK] for kind, values in self.given.items()}
+            read, every = _chunk(self.cell, now, before, self.w)
+            before = {kind: values[-1] for kind, values in every.items()}
+            reads.append(read)
+            for kind in keep:
+                parts[kind].append(every[kind])
+        self.last = before
+        return torch.cat(reads), {kind: torch.cat(some) for kind, some in parts.items()}
 
     @property
     def states(self) -> LazyStates:
@@ -330,7 +357,7 @@ class Scan:
         what is done to it is computed for many timesteps together, and one by one only that.
         """
         cell = self.cell
-        if self.edits or torch.is_grad_enabled() or cell.carried != (kind,):
+        if self.at_once or self.edits or torch.is_grad_enabled() or cell.carried != (kind,):
             return self._run((kind,))[1][kind]
         before, whole = self.start[kind], None
         for first in range(0, self.length, _TOGETHER):
@@ -350,3 +377,46 @@ class Scan:
     def _before(self, kind: str) -> Tensor:
         """A carried kind before every timestep."""
         return torch.cat([self.start[kind][None].to(self._carried(kind)), self._kept[kind][:-1]])
+
+
+def read_at_once(cell: LinearCell, given: States, start: States, w: Weights) -> Tensor:
+    """What a cell reads at every timestep, (T, B, ...), as a `Scan` of it does one by one;
+    gradients go back through it.
+    """
+    length, reads = len(next(iter(given.values()))), list[Tensor]()
+    kinds, carried = list(given), list(cell.carried)
+
+    def chunk(*tensors: Tensor) -> tuple[Tensor, ...]:
+        now = dict(zip(kinds, tensors, strict=False))
+        before = dict(zip(carried, tensors[len(kinds) :], strict=True))
+        read, every = _chunk(cell, now, before, w)
+        return read, *(every[kind][-1] for kind in carried)
+
+    learns = torch.is_grad_enabled() and length > _CHUNK
+    for first in range(0, length, _CHUNK):
+        tensors = [given[kind][first : first + _CHUNK] for kind in kinds]
+        tensors += [start[kind] for kind in carried]
+        if learns:
+            read, *last = computed_again(
+                chunk, *tensors, use_reentrant=False, preserve_rng_state=False
+            )
+        else:
+            read, *last = chunk(*tensors)
+        start = dict(zip(carried, last, strict=True))
+        reads.append(read)
+    return torch.cat(reads)
+
+
+def _chunk(cell: LinearCell, given: States, start: States, w: Weights) -> tuple[Tensor, States]:
+    """What is read at some timesteps, and what is carried after each of them."""
+    now = given | cell.gates_at_once(given, start, w)
+    every = {kind: now[kind] for kind in cell.carried if kind in now}  # such as a maximum
+    for memory in cell.memories:
+        change, write = cell.transition(memory, now, w), cell.write(memory, now, w)
+        every[memory] = scanned(change, write, start[memory])
+    if cell.output.id in every:
+        return every[cell.output.id], every
+    if not cell.reads_before:
+        return cell.read(every, now, w), every
+    before = {kind: torch.cat([start[kind][None], every[kind][:-1]]) for kind in cell.carried}
+    return cell.read(before, now, w), every

@@ -10,13 +10,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
-from rnnlens.model.cell import States, Weights
-from rnnlens.model.linear import LinearCell
 from rnnlens.model.transition import Transition
 
-_CHUNK = 64  # timesteps at once; of longer sequences states are computed again to learn
 _REGISTERS = 1 << 13  # numbers of a head, the sides as powers of 2, that one program can hold
 
 
@@ -119,43 +115,3 @@ def _triton() -> Any:
     from rnnlens.model import scan_cuda
 
     return scan_cuda
-
-
-def read_at_once(cell: LinearCell, given: States, start: States, w: Weights) -> Tensor:
-    """What a cell reads at every timestep, (T, B, ...), as a `Scan` of it does one by one."""
-    length, reads = len(next(iter(given.values()))), list[Tensor]()
-    kinds, carried = list(given), list(cell.carried)
-
-    def chunk(*tensors: Tensor) -> tuple[Tensor, ...]:
-        now = dict(zip(kinds, tensors, strict=False))
-        before = dict(zip(carried, tensors[len(kinds) :], strict=True))
-        read, after = _chunk(cell, now, before, w)
-        return read, *(after[kind] for kind in carried)
-
-    learns = torch.is_grad_enabled() and length > _CHUNK
-    for first in range(0, length, _CHUNK):
-        tensors = [given[kind][first : first + _CHUNK] for kind in kinds]
-        tensors += [start[kind] for kind in carried]
-        if learns:
-            read, *last = checkpoint(chunk, *tensors, use_reentrant=False, preserve_rng_state=False)
-        else:
-            read, *last = chunk(*tensors)
-        start = dict(zip(carried, last, strict=True))
-        reads.append(read)
-    return torch.cat(reads)
-
-
-def _chunk(cell: LinearCell, given: States, start: States, w: Weights) -> tuple[Tensor, States]:
-    """What is read at some timesteps, and what is carried after the last."""
-    now = given | cell.gates_at_once(given, start, w)
-    every = {kind: now[kind] for kind in cell.carried if kind in now}  # such as a maximum
-    for memory in cell.memories:
-        change, write = cell.transition(memory, now, w), cell.write(memory, now, w)
-        every[memory] = scanned(change, write, start[memory])
-    last = {kind: values[-1] for kind, values in every.items()}
-    if cell.output.id in every:
-        return every[cell.output.id], last
-    if not cell.reads_before:
-        return cell.read(every, now, w), last
-    before = {kind: torch.cat([start[kind][None], every[kind][:-1]]) for kind in cell.carried}
-    return cell.read(before, now, w), last

@@ -16,7 +16,8 @@ from rnnlens.corpus.storage import Numbers
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.semantics import NONE, OUTPUT, TAG, base, shift
 
-_SIDE_BY_SIDE = 1024  # sentences traced together
+_SIDE_BY_SIDE = 1024  # sentences traced together, at most
+_WORTH = 32  # sentences whose padding takes as long as to begin another batch
 
 Ints = NDArray[np.int64]
 
@@ -87,8 +88,7 @@ class Sentences(Data):
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
         """Sentences of similar length side by side, (T, B)."""
         split, chosen = self.split, self.in_order(chosen)
-        for k in range(0, len(chosen), _SIDE_BY_SIDE):
-            group = chosen[k : k + _SIDE_BY_SIDE]
+        for group in np.split(chosen, side_by_side(split.lengths[chosen])):
             read = split.batch(group)
             others = {}
             if self.tags is not None:
@@ -117,6 +117,19 @@ class Sentences(Data):
         # Where the next word is asked for, the first word precedes the first target.
         precedes = steps < 0 and base(semantic) == OUTPUT and self.split.labels is None
         return int(np.maximum(0, self.counts - abs(steps) + precedes).sum())
+
+
+def side_by_side(lengths: Ints) -> list[int]:
+    """Where a new batch begins among sentences of these lengths, shortest first: where padding
+    would cost more than that.
+    """
+    cuts, first, padding = list[int](), 0, 0
+    for k, (before, length) in enumerate(pairwise(lengths.tolist()), 1):
+        padding += (k - first) * (length - before)
+        if k - first == _SIDE_BY_SIDE or padding > _WORTH * length:
+            cuts.append(k)
+            first, padding = k, 0
+    return cuts
 
 
 class Batches(Data):

@@ -59,6 +59,7 @@ from rnnlens.work.train_options import TrainOptions
 Steps = list[tuple[str, str]]  # what is read, and what is right after it
 LANGUAGE, UNASKED = "language", "-"
 _STOPPED = 3  # the exit of a training that is to be continued
+_SHARES = 2  # of a GPU's memory that a process may take, since not all need most at once
 _PATIENCE = 20  # seconds that a training has to keep how far it has come
 _TEXTS = 400  # of the test data, that memories are measured on
 _TASK: dict[str, Any] = {  # how a task is trained: nothing is noise in it, so nothing is dropped
@@ -185,6 +186,11 @@ class Bench:
         """The folder of an item's network."""
         return Run(self.folder / "runs" / item.name)
 
+    def trained(self, item: Item) -> bool:
+        """Whether an item's network is there."""
+        run = self.run(item)
+        return run.exists() and run.record().status == TRAINED
+
     def measured(self, item: Item) -> Path:
         """Where the numbers of an item are kept."""
         return self.folder / "measured" / f"{item.name}.json"
@@ -196,10 +202,12 @@ class Bench:
                 for cell in self.args.cells]  # fmt: skip
 
     def left(self) -> list[list[Item]]:
-        """What is not measured yet, as one process each does it: trainings of a task are over so
-        soon that all seeds are one process's.
+        """What is not done yet, as one process each does it: trainings of a task are over so soon
+        that all seeds are one process's.
         """
         left = [item for item in self.items() if not self.measured(item).exists()]
+        if self.args.train_only:
+            left = [item for item in left if not self.trained(item)]
         groups: dict[tuple[str, str, int], list[Item]] = {}
         for item in left:
             seed = item.seed if item.data == LANGUAGE else 0
@@ -222,7 +230,7 @@ def train(
     network = Network(
         options.network, len(corpus.vocabulary), None if words is None else len(words)
     )
-    if run.exists() and run.record().status == TRAINED:
+    if bench.trained(item):
         return run.network().to(bench.device), corpus
     with run.writing():
         run.write_record({**record, "status": TRAINING})
@@ -242,9 +250,7 @@ def train(
             return None
         trainer.average.load_state_dict(trainer.best)
         run.write_model(trainer.average)
-        own = evaluate_model(sentence_dataset(trainer.average, corpus), corpus.vocabulary.labels)
-        run.write_evaluation(own.to_json())
-        run.write_record({**record, "status": TRAINED, "metrics": {"perplexity": own.model}})
+        run.write_record({**record, "status": TRAINED})
         run.checkpoint.unlink()
     return run.network().to(bench.device), corpus
 
@@ -415,11 +421,14 @@ def work(bench: Bench, items: Sequence[Item]) -> int:
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda number, _: stopped.append(number))
     if bench.device.type == "cuda":  # so that nobody keeps memory that others are short of
-        torch.cuda.set_per_process_memory_fraction(1 / bench.args.jobs, bench.device)
+        share = min(1.0, _SHARES / bench.args.jobs)
+        torch.cuda.set_per_process_memory_fraction(share, bench.device)
     for item in items:
         trained = None if stopped else train(bench, item, lambda: bool(stopped))
         if trained is None:
             return _STOPPED
+        if bench.args.train_only:
+            continue
         numbers = Measures(bench, item, *trained).numbers()
         bench.measured(item).parent.mkdir(parents=True, exist_ok=True)
         write_text(bench.measured(item), json.dumps(numbers))
@@ -663,6 +672,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--minutes", type=float, default=1e6, help="after which it stops, to go on later"
     )
+    parser.add_argument("--train-only", action="store_true", help="measure nothing yet")
     parser.add_argument("--only", type=_names, default=[], help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 

@@ -48,7 +48,7 @@ def imports(package: Path) -> dict[str, str]:
     found = {name for path in package.rglob("*.py") for name in imported(path)}
     others = found - sys.stdlib_module_names - {package.name}
     known = packages_distributions()
-    of = {name: known.get(name, [BROUGHT.get(name, name)])[0] for name in others}
+    of = {name: BROUGHT.get(name) or known.get(name, [name])[0] for name in others}
     return {name: one.lower().replace("_", "-") for name, one in of.items()}
 
 

@@ -1,35 +1,21 @@
 """Triton's kernels against plain torch: on CUDA, and elsewhere by Triton's interpreter if there."""
 
 import math
-import os
-import sys
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.kernels import CUDA, DEVICE, kernels_of
 from torch import Tensor
 
-CUDA = torch.cuda.is_available()
 #: bfloat16 on CUDA; the interpreter cannot multiply matrices of these.
 HALF = torch.bfloat16 if CUDA else torch.float32
-DEVICE = "cuda" if CUDA else "cpu"
-
-
-if not CUDA and "triton" not in sys.modules:
-    os.environ["TRITON_INTERPRET"] = "1"  # now, since torch imports Triton in some other test
 
 
 @pytest.fixture(scope="module")
 def kernels():
-    if not CUDA and find_spec("triton") is None:
-        pytest.skip("needs Triton")
-    if not CUDA and os.environ.get("TRITON_INTERPRET") != "1":
-        pytest.skip("Triton was imported without its interpreter")
-    from rnnlens.probe import kernels_cuda
-
-    return kernels_cuda
+    return kernels_of("rnnlens.probe.kernels_cuda")
 
 
 def tiles(kernels) -> list[Any]:

@@ -1,18 +1,23 @@
 """The scalar memory of xLSTM: exponential gates that read the output of the step before.
 
 Its gates depend on its own past, so that it is computed step by step; once they are known, its
-memory is carried like every other.
+memory is carried like every other. To train, one kernel takes it through time on CUDA and a loop
+does elsewhere; gradients go the same way back.
 """
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, sigmoid, tanh
+from torch.autograd.function import once_differentiable
 
 from rnnlens.model.cell import Cell, Change, States, Weights, unchanged
 from rnnlens.model.kinds import BELOW, Edge, Kind, Memory
 
 _FROM = (Edge(BELOW), Edge("r", 1))
 _SHARE = (0.0, 1.0)
+_LARGEST = 64  # units of a head whose four matrices one program of a GPU can hold
 
 
 class SLSTM(Cell):
@@ -87,8 +92,107 @@ class SLSTM(Cell):
         return {"i": i, "f": f, "z": z, "g": o, "m": m, "a": decay, "b": b, "k": k, "w": written,
                 "c": c, "l": l, "n": n, "r": r}  # fmt: skip
 
+    def reads(self, sums: Tensor, start: States, weights: Tensor) -> Tensor:
+        """What is read at every timestep, (T, B, H), of the sums over the input, biases and all,
+        (T, B, 4H), and of `w_h`; for training.
+        """
+        carried = (start[kind] for kind in self.carried)
+        keep = torch.is_grad_enabled()  # which is never so within a function
+        read: Tensor = _Reads.apply(self, keep, sums, weights, *carried)  # type: ignore[no-untyped-call]
+        return read
+
     def true_decay(self, memory: str, now: States, w: Weights) -> Tensor:  # noqa: ARG002
         return now["f"].exp()
 
     def read_back(self, through: Tensor, now: States, w: Weights) -> Tensor:  # noqa: ARG002
         return through * now["g"] / now["n"]
+
+
+class _Reads(torch.autograd.Function):
+    """What is read at every timestep, with gradients.
+
+    r = o ∘ c / n is the same whatever `m` is, which scales c and n alike: what goes to it by way of
+    the one is taken back by way of the other, so that `m` counts as a constant. That of the start
+    scales the others of the start, and has a gradient by that.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, cell: SLSTM, keep: bool, sums: Tensor, weights: Tensor, *start: Tensor
+    ) -> Tensor:
+        sums, weights, *carried = (one.contiguous() for one in (sums, weights, *start))
+        ctx.fits = _fits(sums, weights)
+        made: tuple[Tensor, ...]  # what is read, and what to keep
+        if ctx.fits:
+            made = _triton().forward(sums, weights, carried, keep)
+        else:
+            made = _forward(cell, sums, weights, carried, keep)
+        ctx.save_for_backward(weights, carried[0], *made)
+        return made[0]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        weights, first, reads, memories, gates = ctx.saved_tensors
+        back = _triton().backward if ctx.fits else _backward
+        of_sums, of_r, of_c, of_n = back(weights, memories, gates, slopes[0].contiguous())
+        before = torch.cat([first[None], reads[:-1]])
+        of_weights = torch.einsum(
+            "tbghi,tbhj->ghij", of_sums.unflatten(-1, weights.shape[:3]),
+            before.unflatten(-1, weights.shape[1:3]),
+        )  # fmt: skip
+        c, n = memories[:, 0]
+        return None, None, of_sums, of_weights, of_r, of_c, of_n, c * of_c + n * of_n
+
+
+def _forward(
+    cell: SLSTM, sums: Tensor, weights: Tensor, start: list[Tensor], keep: bool
+) -> tuple[Tensor, ...]:
+    """What is read (T, B, H); and, to `keep` for gradients, c and n before every timestep and after
+    the last, (2, T + 1, B, H), and gates (5, T, B, H): 1 - exp(f), a, b, z and o.
+    """
+    now = dict(zip(cell.carried, start, strict=True))
+    reads, memories, gates = [], [torch.stack([now["c"], now["n"]])], []
+    for a in sums:
+        now = cell.step(a, now, {"w_h": weights})
+        reads.append(now["r"])
+        if keep:
+            memories.append(torch.stack([now["c"], now["n"]]))
+            gates.append(torch.stack([-now["f"].expm1(), *(now[kind] for kind in "abzg")]))
+    read = torch.stack(reads)
+    return (read, torch.stack(memories, 1), torch.stack(gates, 1)) if keep else (read,)
+
+
+def _backward(
+    weights: Tensor, memories: Tensor, gates: Tensor, slopes: Tensor
+) -> tuple[Tensor, ...]:
+    """Gradients of sums (T, B, 4H) and of what r, c and n started with, each (B, H)."""
+    of_sums = slopes.new_empty(*slopes.shape[:-1], 4 * slopes.shape[-1])
+    of_r = of_c = of_n = torch.zeros_like(slopes[0])
+    for t in reversed(range(len(slopes))):
+        (c_before, n_before), (c, n) = memories[:, t], memories[:, t + 1]
+        closing, decay, b, z, o = gates[:, t]
+        through = (slopes[t] + of_r) / n
+        of_c, of_n = of_c + through * o, of_n - through * o * c / n
+        torch.cat([
+            (of_c * z + of_n) * b, (of_c * c_before + of_n * n_before) * decay * closing,
+            of_c * b * (1 - z * z), through * c * o * (1 - o),
+        ], -1, out=of_sums[t])  # fmt: skip
+        gated = of_sums[t].unflatten(-1, weights.shape[:3])
+        of_r = torch.einsum("bghi,ghij->bhj", gated, weights).flatten(1)
+        of_c, of_n = of_c * decay, of_n * decay
+    return of_sums, of_r, of_c, of_n
+
+
+def _fits(sums: Tensor, weights: Tensor) -> bool:
+    """Whether a kernel can hold a head, and multiply its numbers. GPUs before Ampere have less
+    memory for a program than four matrices of the largest take.
+    """
+    small = sums.dtype == torch.float32 and weights.shape[-1] <= _LARGEST
+    return small and sums.is_cuda and torch.cuda.get_device_capability(sums.device) >= (8, 0)
+
+
+def _triton() -> Any:
+    from rnnlens.model import slstm_cuda
+
+    return slstm_cuda

@@ -113,7 +113,8 @@ def _own(kind: Kind) -> Kind:
 
 class SLSTM(Cell):
     """A scalar memory whose gates see what was read last, by heads; two of them see the convolved
-    input. It is computed one timestep after the other, in training, too.
+    input. It is computed one timestep after the other, in training, too: on CUDA by one kernel,
+    where a head has 64 units at most and numbers are single.
     """
 
     name = "slstm"
@@ -192,11 +193,7 @@ class SLSTM(Cell):
     def outputs(self, x: Tensor, start: States, w: Weights, training: bool = False) -> Tensor:  # noqa: ARG002
         normal = normed(x, w)
         u = F.silu(convolved(normal, start["p"], w)[0])
-        now, reads = start, list[Tensor]()
-        for sums in self._sums(normal, u, w):
-            now = self.memory.step(sums, now, {"w_h": w["w_s"]})
-            reads.append(now["r"])
-        read = torch.stack(reads)
+        read = self.memory.reads(self._sums(normal, u, w), start, w["w_s"])
         return output_of_sum(residual(x, read * self._scale(read, w), w))
 
     def held(self, x: Tensor, w: Weights, read: Tensor, real: States) -> States:

@@ -229,7 +229,7 @@ def measure_answers(lens: Lens, args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=run_at, default=run_at(BUNDLED))
+    parser.add_argument("--run", type=run_at, default=BUNDLED)
     parser.add_argument("--corpus")
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--times", type=int, default=1, help="so many times over")

@@ -95,4 +95,6 @@ def test_sentences_side_by_side_are_so_alike_that_padding_is_worth_it():
         assert (group[-1] - group).sum() <= 32 * group[-1]
     assert len(groups) < 20
     assert side_by_side(np.full(2500, 7)) == [1024, 2048]
+    assert side_by_side(np.full(1000, 80)) == [409, 818]  # 32,768 timesteps at most
+    assert side_by_side(np.array([10**5, 10**5])) == [1]
     assert side_by_side(np.array([3])) == []

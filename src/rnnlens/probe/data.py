@@ -17,6 +17,7 @@ from rnnlens.model.traceable import Traceable
 from rnnlens.probe.semantics import NONE, OUTPUT, TAG, base, shift
 
 _SIDE_BY_SIDE = 1024  # sentences traced together, at most
+_TIMESTEPS = 32_768  # of these, at most, so that long ones take no more memory than short ones
 _WORTH = 32  # sentences whose padding takes as long as to begin another batch
 
 Ints = NDArray[np.int64]
@@ -121,12 +122,13 @@ class Sentences(Data):
 
 def side_by_side(lengths: Ints) -> list[int]:
     """Where a new batch begins among sentences of these lengths, shortest first: where padding
-    would cost more than that.
+    would cost more than that, or memory.
     """
     cuts, first, padding = list[int](), 0, 0
     for k, (before, length) in enumerate(pairwise(lengths.tolist()), 1):
         padding += (k - first) * (length - before)
-        if k - first == _SIDE_BY_SIDE or padding > _WORTH * length:
+        is_full = k - first == _SIDE_BY_SIDE or (k - first + 1) * length > _TIMESTEPS
+        if is_full or padding > _WORTH * length:
             cuts.append(k)
             first, padding = k, 0
     return cuts

@@ -148,7 +148,10 @@ class Stack:
             return packed_product(x.flatten(0, 1), self.labels)
         logits = x.new_empty(*x.shape[:2], self.map.shape[1])
         for k in range(len(self.kinds)):
-            logits[:, k] = product(x[:, k], self.map[k])
+            if x.device.type == "cpu":
+                logits[:, k] = product(x[:, k], self.map[k])
+            else:  # a copy of what is put elsewhere would take as long as the product
+                torch.mm(x[:, k], self.map[k].T, out=logits[:, k])
         return logits.flatten(0, 1)
 
     def _narrow(self, states: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:

@@ -370,14 +370,17 @@ class _PartMaker:
         the next are traced meanwhile, and few lists of words wait to be measured.
         """
         begun, waiting = deque[_Begun](), deque[Future[_Measured]]()
+        most = _AHEAD[self.predictor.device.type]
+        ahead = most if self.predictor.on_cpu else 0  # one thread alone compiles for a GPU
         for number, texts in wanted:
             part = _Begun(number, texts)
             for some in self._traced([text.ids for text in texts], waiting):
                 part.rows.append(some.rows)
                 part.work.append(pool().submit(self._measured, some))
                 waiting.append(part.work[-1])
-                if len(waiting) > _AHEAD[self.predictor.device.type]:
+                if len(waiting) > ahead:
                     waiting.popleft().result()
+                ahead = most
                 while begun and begun[0].is_measured:
                     yield pool().submit(self._write, begun.popleft())
             begun.append(part)

@@ -110,7 +110,7 @@ def build(lens: Lens, texts: Texts, device: torch.device, folder: Path) -> tuple
     """Seconds that an index takes, and its manifest."""
     builder = Builder(folder, Plan(lens.subject, "output"), texts, Processes())
     begin = clock(device)
-    builder.begin(anew=True)
+    builder.begin(anew=True, device=device)
     builder.make(device)
     manifest = builder.finish()
     return clock(device) - begin, manifest

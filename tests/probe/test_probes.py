@@ -4,7 +4,7 @@ import torch
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.probe.moments import Spread
-from rnnlens.probe.probes import Probes, stored
+from rnnlens.probe.probes import Probes, product_into, stored
 
 
 def probes(family="linear", **changes):
@@ -169,3 +169,13 @@ def test_spoilt_bytes_are_refused_in_one_line(name, change):
     held = {**held, name: spoilt} if change else {n: t for n, t in held.items() if n != name}
     with pytest.raises(RnnlensError, match=r"^the probes [^\n]*; fit them anew$"):
         again(held)
+
+
+def test_logits_of_one_kind_are_put_between_those_of_others():
+    """As a GPU does it, run here on the CPU."""
+    draws = torch.Generator().manual_seed(0)
+    x, weight = torch.randn(4, 3, 7, generator=draws), torch.randn(5, 7, generator=draws)
+    logits = torch.zeros(4, 3, 5)
+    product_into(x[:, 1], weight, logits[:, 1])
+    torch.testing.assert_close(logits[:, 1], x[:, 1] @ weight.T)
+    assert not logits[:, ::2].any()

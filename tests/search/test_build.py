@@ -2,9 +2,9 @@
 
 import json
 import math
+import threading
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -18,12 +18,10 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import sha256, write_bytes
 from rnnlens.lens.open import opened
 from rnnlens.model.train.distributed import Processes
-from rnnlens.reading.encoding import encode
 from rnnlens.run.folder import Run
 from rnnlens.search import build as build_module
 from rnnlens.search.build import Builder, rounded
 from rnnlens.search.index_files import TOP
-from rnnlens.search.state_predictions import Predictor, encode_on_device
 from rnnlens.search.store import Index
 
 
@@ -144,19 +142,6 @@ def test_a_module_of_a_user_that_reads_both_ways(tmp_path):
     check_all(lens, [lens(t.text) for n in range(texts.part_count) for t in texts.part(n)])
 
 
-def test_the_rule_for_a_gpu_is_the_rule_of_the_grid(formula):
-    """Run here on the CPU; both must name the same labels, groups and ranks."""
-    palette = next(iter(formula.palettes.values()))
-    predictor = Predictor(formula.subject.model, formula.subject.probes, "output", palette, (), CPU)
-    logits = torch.randn(50, len(formula.labels), generator=torch.Generator().manual_seed(0)) * 3
-    wanted = np.arange(50) % (len(formula.labels) + 1) - 1
-    one = encode(logits, palette, wanted, TOP)
-    other = encode_on_device(logits, logits.softmax(1), predictor, wanted)
-    for name in one.__dataclass_fields__:
-        same = np.allclose(getattr(one, name), getattr(other, name), atol=2e-5, equal_nan=True)
-        assert same, name
-
-
 def test_probabilities_are_rounded_to_seven_bits():
     p = torch.logspace(-8, 0, 100_000)
     near_p = rounded(p, "p")
@@ -203,6 +188,38 @@ def test_a_killed_build_goes_on_and_ends_the_same(tmp_path, corpus_file, monkeyp
     for name in names:
         if not name.endswith("json"):
             assert sha256(whole / name) == sha256(kept.parent / name), name
+
+
+def test_many_parts_written_at_once_are_the_same(tmp_path, corpus_file, monkeypatch, indexed):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    monkeypatch.setattr(build_module, "_writers", lambda: 100)
+    builder = builder_of(lens, corpus_file, "fp16")
+    assert builder.begin(anew=False)
+    told: list[int] = []
+    builder.make(CPU, told.append)
+    assert builder.finish().parts == Index.of(indexed.subject.run).manifest.parts
+    assert sum(told) == builder.texts.words
+
+
+def test_what_fails_to_be_written_is_told_when_nothing_is_written_any_more(
+    tmp_path, corpus_file, monkeypatch
+):
+    lens: Any = opened(Run(formula_run(tmp_path / "run")))
+    monkeypatch.setattr(build_module, "_writers", lambda: 1)
+    wrote, slow = write_bytes, threading.Event()
+
+    def failing(path, data):
+        if path.name == "part-00000.parquet":
+            raise OSError(28, "No space left on device")
+        slow.wait(0.5)
+        wrote(path, data)
+
+    monkeypatch.setattr(build_module, "write_bytes", failing)
+    builder = builder_of(lens, corpus_file)
+    assert builder.begin(anew=False)
+    with pytest.raises(OSError, match="No space left"):
+        builder.make(CPU)
+    assert (builder.folder / "part-00001.json").is_file()
 
 
 def test_several_processes_write_the_parts_among_them(tmp_path, corpus_file, indexed):

@@ -12,11 +12,8 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.divergence import bits_between
 from rnnlens.search.build import Plan
 from rnnlens.search.index_files import TOP, Pair
-from rnnlens.search.state_predictions import (
-    Predictor,
-    _negentropies_on_cpu,
-    _negentropies_on_device,
-)
+from rnnlens.search.on_device import Drawing
+from rnnlens.search.state_predictions import Predictor, _in_order
 
 CPU = torch.device("cpu")
 PAIRS = (
@@ -91,15 +88,39 @@ def test_labels_that_are_equally_probable_stand_in_their_order(subject, states):
     assert found.encodings["l2"].labels.tolist() == [list(range(TOP))] * COUNT
 
 
-def test_the_sums_of_a_gpu_are_those_of_a_cpu():
-    """Run here on the CPU."""
-    p = torch.rand(3, 4, 50, generator=torch.Generator().manual_seed(0))
-    ends = [(p[0, 1:], p[1, :-1]), (p[0, 1:], p[2, 1:])]
+def as_on_a_gpu(predictor: Predictor) -> Predictor:
+    """One that computes as it does on a device, though this is the CPU."""
+    if predictor.drawn_by.numbers is None and predictor.stack:
+        predictor.drawn_by = predictor.palette.by_group
+        predictor.place = np.argsort(predictor.order)
+        predictor.numbers = torch.from_numpy(predictor.order)
+        predictor.stack = _in_order(predictor.stack, predictor.numbers)
+    predictor.on_cpu, predictor.drawing = False, Drawing(predictor.drawn_by, CPU)
+    return predictor
+
+
+@pytest.mark.parametrize("words", [2, 5, 64])
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_gpu_finds_what_a_cpu_does(subject, states, words, apart):
+    """Its operations, run here on the CPU; also where each kind has label weights of its own."""
+    probes = subject.probes
+    if apart:
+        stack = probes.stacks["output"]
+        alone = replace(stack, map=stack.labels @ stack.map, labels=None)
+        probes = replace(probes, stacks={"output": alone})
+    palette = Plan(subject, "output").palette
+    wanted = np.arange(COUNT) * 1000 - 1
     found = []
-    for work in (_negentropies_on_cpu, _negentropies_on_device):
-        sums = torch.empty(2, 3)
-        work(ends, torch.empty(3, 50), torch.empty(3, 50), sums)
-        found.append(sums)
-    assert torch.allclose(found[0], found[1], rtol=1e-4)
-    both = p[0, 1:] + p[1, :-1]
-    assert torch.allclose(found[0][0], (both * both.log()).sum(1), rtol=1e-4)
+    for change in (lambda predictor: predictor, as_on_a_gpu):
+        predictor = change(Predictor(subject.model, probes, "output", palette, PAIRS, CPU))
+        predictor.words = predictor.together = words
+        found.append(predictor.of(states, dict.fromkeys(predictor.kinds, wanted), STARTS))
+    one, other = found
+    for kind, drawn in one.encodings.items():
+        for name in drawn.__dataclass_fields__:
+            a, b = getattr(drawn, name), getattr(other.encodings[kind], name)
+            assert a.shape == b.shape, (kind, name)
+            assert a.dtype == b.dtype, (kind, name)
+            assert np.allclose(a, b, atol=2e-4, equal_nan=True), (kind, name)
+    for pair, bits in one.divergences.items():
+        assert np.allclose(bits, other.divergences[pair], atol=2e-4, equal_nan=True), pair

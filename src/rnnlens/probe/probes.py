@@ -41,6 +41,13 @@ _LOOKED_AT = 64  # labels whose rows tell whether a probe has learnt anything
 _LIMITS = "limits"  # how a tensor is called that holds them while a fit is not finished
 
 
+def product_into(x: Tensor, weight: Tensor, out: Tensor) -> None:
+    """X (N, H) @ weight (V, H) transposed, into rows that may stand apart: on a GPU a copy of what
+    is put elsewhere first would take as long as the product.
+    """
+    torch.mm(x, weight.T, out=out)
+
+
 @dataclass(frozen=True)
 class Stack:
     """The probes of all kinds under one semantic, side by side.
@@ -148,7 +155,10 @@ class Stack:
             return packed_product(x.flatten(0, 1), self.labels)
         logits = x.new_empty(*x.shape[:2], self.map.shape[1])
         for k in range(len(self.kinds)):
-            logits[:, k] = product(x[:, k], self.map[k])
+            if x.device.type == "cpu":
+                logits[:, k] = product(x[:, k], self.map[k])
+            else:
+                product_into(x[:, k], self.map[k], logits[:, k])
         return logits.flatten(0, 1)
 
     def _narrow(self, states: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:

@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from torch import Tensor
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import Sha, is_present, read_json, remove, sha256, write_bytes, write_json
 from rnnlens.base.tensors import BYTE, in_bytes, write_tensors
-from rnnlens.base.threads import one_thread, pool
+from rnnlens.base.threads import one_thread, pool, threads_of_pool
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION, drawn, prediction
@@ -28,7 +29,7 @@ from rnnlens.probe.semantics import OUTPUT, of_model
 from rnnlens.reading.encoding import Encodings, Integers, Palette
 from rnnlens.reading.subject import Subject
 from rnnlens.run.folder import INDEX_MANIFEST, Run
-from rnnlens.search.corpus_pass import Text, Texts, labels_after, labels_right, traced
+from rnnlens.search.corpus_pass import Text, Texts, Traced, labels_after, labels_right, traced
 from rnnlens.search.index_files import (
     AXIS_NUMBERS,
     FORMAT,
@@ -63,7 +64,8 @@ _ANEW = "give --anew to make it anew"
 _FILES = re.compile(
     r"part-\d{5,6}\.(json|parquet)|(states-\d{5,6}|map)\.safetensors|labels\.parquet", re.ASCII
 )
-_AHEAD = 4  # lists of words that are traced while others are measured
+# Lists of words that are traced while others are measured; a GPU then always has something to do.
+_AHEAD = {"cpu": 4, "cuda": 2}
 _MANTISSA = 23  # bits of a float32 after its leading one
 _SIGNIFICANT = 6  # of them, in a rounded probability
 _CPU = torch.device("cpu")
@@ -241,17 +243,24 @@ class Builder:
         """
         arrow()
         maker = _PartMaker(self.folder, self.plan, self.contents, self.identity, device)
-        maker.axes = self._axes()
-        writing: Future[Part] | None = None
+        maker.axes = {kind: axes.on(device) for kind, axes in self._axes().items()}
+        writing = deque[Future[Part]]()
+        try:
+            for part in maker.parts(self._missing(advance)):
+                writing.append(part)
+                if len(writing) > _writers():
+                    writing.popleft().result()
+        finally:  # whatever happened, nothing is written any more after this
+            wait(writing)
+        for part in writing:
+            part.result()
+
+    def _missing(self, advance: Callable[[int], object]) -> Iterator[tuple[int, list[Text]]]:
+        """The parts of this process that are still to be made, with their texts."""
         for number in range(self.group.rank, self.texts.part_count, self.group.count):
             if self.part(number) is None:
-                work = maker.make(number, self.texts.part(number))
-                if writing:
-                    writing.result()
-                writing = work
+                yield number, self.texts.part(number)
             advance(self.texts.part_words(number))
-        if writing:
-            writing.result()
 
     def _axes(self) -> dict[str, Axes]:
         """The axes of the map, which an index that is begun has."""
@@ -356,48 +365,50 @@ class _PartMaker:
             subject.model, subject.probes, plan.semantic, plan.palette, contents.pairs, device
         )
 
-    def make(self, number: int, texts: Sequence[Text]) -> "Future[Part]":
-        """Compute what is written of the texts; writing goes on while the next part is made."""
-        rows, predictions, states, places = [], [], [], []
-        for some, computed, stored, mapped in self._computed([text.ids for text in texts]):
-            rows.append(some)
-            predictions.append(computed)
-            states.append(stored)
-            places.append(mapped)
-        order = torch.from_numpy(np.argsort(np.concatenate(rows), kind="stable"))
-        every, on_map = (
-            {name: torch.cat([one[name] for one in some])[order] for name in some[0]}
-            for some in (states, places)
-        )
-        joined = Predictions.join(predictions, rows)
-        return pool().submit(self._write, number, texts, joined, every, on_map)
-
-    def _computed(
-        self, sentences: Sequence[Sequence[int]]
-    ) -> Iterator[tuple[Integers, Predictions, dict[str, Tensor], dict[str, Tensor]]]:
-        """Lists of words with what their states predict, the states that are kept and where each is
-        on its map: traced here, computed on several threads.
+    def parts(self, wanted: Iterable[tuple[int, Sequence[Text]]]) -> Iterator["Future[Part]"]:
+        """Each part while it is being written, which begins once its words are measured; those of
+        the next are traced meanwhile, and few lists of words wait to be measured.
         """
-        device = self.predictor.device
-        waiting: list[
-            tuple[Integers, Future[Predictions], dict[str, Tensor], dict[str, Tensor]]
-        ] = []
-        chunks = traced(self.model, self.side, sentences, device)
+        begun, waiting = deque[_Begun](), deque[Future[_Measured]]()
+        most = _AHEAD[self.predictor.device.type]
+        ahead = most if self.predictor.on_cpu else 0  # one thread alone compiles for a GPU
+        for number, texts in wanted:
+            part = _Begun(number, texts)
+            for some in self._traced([text.ids for text in texts], waiting):
+                part.rows.append(some.rows)
+                part.work.append(pool().submit(self._measured, some))
+                waiting.append(part.work[-1])
+                if len(waiting) > ahead:
+                    waiting.popleft().result()
+                ahead = most
+                while begun and begun[0].is_measured:
+                    yield pool().submit(self._write, begun.popleft())
+            begun.append(part)
+        for part in begun:
+            for work in part.work:
+                work.result()
+            yield pool().submit(self._write, part)
+
+    def _traced(
+        self, sentences: Sequence[Sequence[int]], waiting: Sequence["Future[_Measured]"]
+    ) -> Iterator[Traced]:
+        """The states of all sentences, traced while others are measured.
+
+        Torch's threads would spin beside the pool's, unless these wait for what is traced.
+        """
+        chunks = traced(self.model, self.side, sentences, self.predictor.device)
         while True:
-            # Torch's threads would spin beside the pool's, unless these wait for what is traced.
-            idle = len(waiting) > 1 and all(one[1].done() for one in waiting[:-1])
+            idle = len(waiting) > 1 and all(one.done() for one in list(waiting)[:-1])
             with nullcontext() if idle else one_thread():
                 some = next(chunks, None)
-                if some is None:
-                    break
-                beside = self._stored(some.states), self._places(some.states)
-            work = pool().submit(self._predictions, some.states, some.sentences)
-            waiting.append((some.rows, work, *beside))
-            if len(waiting) > _AHEAD or device.type == "cuda":
-                rows, done, stored, places = waiting.pop(0)
-                yield rows, done.result(), stored, places
-        for rows, done, stored, places in waiting:
-            yield rows, done.result(), stored, places
+            if some is None:
+                return
+            yield some
+
+    def _measured(self, some: Traced) -> "_Measured":
+        with one_thread():
+            predictions = self._predictions(some.states, some.sentences)
+            return _Measured(predictions, self._stored(some.states), self._places(some.states))
 
     def _places(self, states: States) -> dict[str, Tensor]:
         """Where states are on the maps of their kinds, on the CPU."""
@@ -410,8 +421,7 @@ class _PartMaker:
         wanted = dict.fromkeys(self.predictor.kinds, came)
         if PREDICTION in wanted:
             wanted[PREDICTION] = labels_right(self.side, sentences, OUTPUT, answers)
-        with one_thread():
-            return self.predictor.of(states, wanted, np.cumsum(lengths) - lengths)
+        return self.predictor.of(states, wanted, np.cumsum(lengths) - lengths)
 
     def _stored(self, states: States) -> dict[str, Tensor]:
         """The states that the index keeps, standardised, on the CPU."""
@@ -425,15 +435,11 @@ class _PartMaker:
             stored |= {name: tensor.cpu() for name, tensor in tensors.items()}
         return stored
 
-    def _write(
-        self,
-        number: int,
-        texts: Sequence[Text],
-        predictions: Predictions,
-        states: dict[str, Tensor],
-        places: dict[str, Tensor],
-    ) -> Part:
+    @one_thread()  # torch's threads would wait for each other at each of hundreds of columns
+    def _write(self, begun: "_Begun") -> Part:
         """Write the rows, the states beside them, and last a note that both are there."""
+        predictions, states, places = begun.joined()
+        texts = begun.texts
         following = labels_after(self.side, [text.ids for text in texts], 1)
         table = rows_table(
             texts, predictions, following, self.side.vocabulary.labels, self.plan.palette,
@@ -443,14 +449,53 @@ class _PartMaker:
             for name, along in zip(map_columns(kind), some.T.contiguous().numpy(), strict=True):
                 table = table.append_column(name, arrow().array(along))
         data, rows = packed(table), len(table)
-        part = Part(number, rows, len(data), hashlib.sha256(data).hexdigest())
+        part = Part(begun.number, rows, len(data), hashlib.sha256(data).hexdigest())
         write_bytes(self.folder / part.file, data)
         if states:
-            sha = write_tensors(self.folder / part.states_file, states)
-            part = Part(number, rows, len(data), part.sha256, sha)
+            part = replace(part, states=write_tensors(self.folder / part.states_file, states))
         note = {"identity": self.identity, **asdict(part)}
-        write_json(self.folder / Part.note_file(number), note)
+        write_json(self.folder / Part.note_file(part.number), note)
         return part
+
+
+class _Measured(NamedTuple):
+    """What is computed of words that were traced together."""
+
+    predictions: Predictions
+    stored: dict[str, Tensor]  # the states that are kept
+    places: dict[str, Tensor]  # where each is on its map
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A part whose words are traced, and measured one list after the other."""
+
+    number: int
+    texts: Sequence[Text]
+    rows: list[Integers] = field(default_factory=list)  # where the words of each list stand
+    work: "list[Future[_Measured]]" = field(default_factory=list)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether nothing is computed of it any more."""
+        return all(one.done() for one in self.work)
+
+    def joined(self) -> _Measured:
+        """All of it, in the order of the words; it is held no longer list by list."""
+        some = [one.result() for one in self.work]
+        self.work.clear()
+        order = torch.from_numpy(np.argsort(np.concatenate(self.rows), kind="stable"))
+        stored, places = (
+            {name: torch.cat([one[name] for one in every])[order] for name in every[0]}
+            for every in ([one.stored for one in some], [one.places for one in some])
+        )
+        predictions = Predictions.join([one.predictions for one in some], self.rows)
+        return _Measured(predictions, stored, places)
+
+
+def _writers() -> int:
+    """How many parts may be written while others are computed: each is held until then."""
+    return max(1, threads_of_pool() // 3)
 
 
 def narrowed(kind: str, z: Tensor, precision: str) -> dict[str, Tensor]:

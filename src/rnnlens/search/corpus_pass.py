@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.text import TextSide, text_states
 from rnnlens.model.traceable import Traceable
 from rnnlens.probe.recorded_data import PARTS, part_of
-from rnnlens.probe.semantics import base, labels_at, of_model, offset, shift
+from rnnlens.probe.semantics import NONE, base, labels_at, of_model, offset, shift
 from rnnlens.reading.encoding import Integers
 from rnnlens.states.recorded import RecordedStates
 
@@ -209,15 +210,14 @@ def _states(
         texts = [text_states(model, side, ids) for ids in sentences]
         return {k: torch.cat([t[k] for t in texts]).to(device) for k in kinds or texts[0]}
     lengths = np.array([len(ids) for ids in sentences])
-    inputs = torch.zeros(int(lengths.max()), len(sentences), dtype=torch.int64)
-    for k, ids in enumerate(sentences):
-        inputs[: len(ids), k] = torch.tensor(ids)
-    inputs = inputs.to(model.device)
-    long = torch.from_numpy(lengths).to(model.device)  # which only reading backwards has to know
-    trace = model.trace(inputs if model.causal else (inputs, long))
     ends = np.cumsum(lengths)
     steps = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
     places = torch.from_numpy(steps * len(sentences) + np.repeat(np.arange(len(lengths)), lengths))
+    inputs = torch.zeros(int(lengths.max()), len(sentences), dtype=torch.int64)
+    inputs.view(-1)[places] = torch.from_numpy(_flat(sentences))
+    inputs = inputs.to(model.device)
+    long = torch.from_numpy(lengths).to(model.device)  # which only reading backwards has to know
+    trace = model.trace(inputs if model.causal else (inputs, long))
     places = places.to(device)
     chosen = kinds or (*trace.states, PREDICTION)
     every = {k: trace.prediction if k == PREDICTION else trace.states[k] for k in chosen}
@@ -230,15 +230,18 @@ def labels_right(
     """The label that is right at each word of all sentences, -1 where that is not known: texts tell
     the labels of the model alone, and recorded ones whatever was recorded.
     """
+    told = [side.told(ids, base(semantic), answers) for ids in sentences]
+    follows = of_model(semantic) and not answers.several
+    if follows and all(labels is None for labels in told):  # those of all sentences at once
+        return labels_after(side, sentences, offset(semantic))
     rows = []
-    for ids in sentences:
-        told = side.told(ids, base(semantic), answers)
-        if told is not None:
-            rows.append(labels_at(torch.tensor(told), torch.arange(len(ids)) + shift(semantic)))
-        elif of_model(semantic) and not answers.several:
+    for ids, labels in zip(sentences, told, strict=True):
+        if labels is not None:
+            rows.append(labels_at(torch.tensor(labels), torch.arange(len(ids)) + shift(semantic)))
+        elif follows:
             rows.append(torch.from_numpy(labels_after(side, [ids], offset(semantic))))
         else:
-            rows.append(torch.full((len(ids),), -1))
+            rows.append(torch.full((len(ids),), NONE))
     return torch.cat(rows).numpy()
 
 
@@ -246,7 +249,15 @@ def labels_after(side: TextSide, sentences: Sequence[Sequence[int]], steps: int)
     """The label so many words after each word of all sentences, -1 where the text does not tell
     it.
     """
-    rows = [
-        labels_at(torch.tensor(side.came(ids)), torch.arange(len(ids)) + steps) for ids in sentences
-    ]
-    return torch.cat(rows).numpy()
+    came = [side.came(ids) for ids in sentences]
+    lengths, known = (np.array([len(one) for one in some]) for some in (sentences, came))
+    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    place = np.arange(len(first)) - first + steps  # in its own sentence
+    inside = (place >= 0) & (place < np.repeat(known, lengths))
+    starts = np.repeat(np.cumsum(known) - known, lengths)
+    return np.where(inside, _flat(came)[np.where(inside, starts + place, 0)], NONE)
+
+
+def _flat(lists: Sequence[Sequence[int]]) -> Integers:
+    """The numbers of several lists, one after the other."""
+    return np.fromiter(chain.from_iterable(lists), np.int64)

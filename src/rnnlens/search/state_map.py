@@ -8,7 +8,7 @@ the variance among those.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +38,13 @@ class Axes:
     shares: tuple[float, float]  # of the variance
     step: float  # places are whole numbers of these, so that they pack well
 
+    def on(self, device: torch.device) -> "Axes":
+        """These, where the states are whose places are asked for."""
+        return replace(self, mean=self.mean.to(device), directions=self.directions.to(device))
+
     def places(self, states: Tensor) -> Tensor:
         """Where states (N, H) are on the map, (N, 2)."""
-        mean, directions = self.mean.to(states.device), self.directions.to(states.device)
-        exact = (states.float() - mean) @ directions.T
+        exact = (states.float() - self.mean) @ self.directions.T
         return (exact / self.step).round_().mul_(self.step)
 
 

@@ -1,6 +1,6 @@
 """What states predict, as numbers for many words at once: on the CPU in the processor's cache, on a
-GPU in large blocks. `reading/encoding.py` has the rule for what is drawn, which stands here once
-more in operations that a GPU has, and `reading/divergence.py` that for how far states are apart.
+GPU in large blocks. `reading/encoding.py` has the rule for what is drawn, which `on_device.py` has
+once more in operations of a GPU, and `reading/divergence.py` that for how far states are apart.
 """
 
 import math
@@ -12,23 +12,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import LabelSet, width_at
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.traceable import Traceable
-from rnnlens.probe.probes import Probes
+from rnnlens.probe.probes import Probes, Stack
 from rnnlens.probe.semantics import of_model
 from rnnlens.reading.divergence import from_entropies
-from rnnlens.reading.encoding import Encodings, Integers, Palette, encode, leading
+from rnnlens.reading.encoding import Encodings, Integers, Palette, encode
 from rnnlens.search.index_files import TOP, Pair
+from rnnlens.search.on_device import Drawing, Drawn, negentropies_on_device, on_host
 
 _TINY = 1e-30  # its logarithm is finite, and nothing times it is nothing
 # Numbers of a kind's distributions that are held at once: on a CPU so few that two rooms of them
-# stay in a core's own cache, and on a GPU as many as keep it busy.
-_NUMBERS = {"cpu": 120_000, "cuda": 1 << 24}
+# stay in a core's own cache, and on a GPU as many as keep it busy while a few lists are computed.
+_NUMBERS = {"cpu": 120_000, "cuda": 1 << 23}
 _LINEAR = 1 << 18  # on a CPU where each kind has label weights of its own, which are read for each
 _MOST_WORDS = 4096  # at once, where there are few labels
+_PAIRS = 8  # whose middles a GPU holds at once, so that it is told to add them up less often
 _TOGETHER = 48  # words at least that a CPU takes through maps, and through the model's own readout
 
 
@@ -54,7 +55,7 @@ class Predictions:
         return cls(encodings, bits)
 
 
-#: The labels that came, and of numbers the model's own and what intervals are widened by.
+#: The columns of labels that came; of numbers the model's own, and what intervals are widened by.
 Asked = tuple[Integers, Tensor | None, Tensor | None]
 
 
@@ -78,16 +79,20 @@ class Predictor:
         self.answers = palette.answers or LabelSet.numbered(len(palette.group_of))
         self.widths = probes.widths.get(semantic, {}) if probes else {}  # of numbers
         self.pairs = tuple(pairs)
-        self.group_of = torch.from_numpy(palette.group_of).to(device)
         self.labels = len(palette.group_of) * (2 if self.answers.several else 1)  # yes and no
         apart = self.stack is not None and self.stack.labels is None and device.type == "cpu"
         numbers = _LINEAR if apart else _NUMBERS[device.type]
         self.drawn_by, self.place = palette, np.arange(len(palette.group_of))
-        plain = palette.base is not None and not (self.answers.several or self.answers.scale)
-        if plain and device.type == "cpu" and self.stack and self.stack.labels is not None:
+        plain = not (self.answers.several or self.answers.scale)
+        self.on_cpu = device.type == "cpu"
+        ordered = self.stack is not None and not apart if self.on_cpu else True
+        if plain and palette.base is not None and ordered:
             self.drawn_by = palette.by_group
             self.place = np.argsort(self.order)
-            self.stack = replace(self.stack, labels=self.stack.labels[torch.from_numpy(self.order)])
+            self.numbers = torch.from_numpy(self.order).to(device)
+            self.stack = _in_order(self.stack, self.numbers) if self.stack else None
+        #: What is drawn of states where they are, unless that is the CPU.
+        self.drawing = Drawing(self.drawn_by, device) if plain and not self.on_cpu else None
         #: Words whose distributions are held at once, and whose states are made ready together.
         self.words = max(1, min(_MOST_WORDS, numbers // len(palette.group_of)))
         self.together = self.words
@@ -96,7 +101,9 @@ class Predictor:
 
     @property
     def order(self) -> Integers:
-        """The labels that logits are of, column by column: on a CPU those of a group together."""
+        """The labels that logits are of, column by column: those of a group together, unless that
+        costs a CPU a copy of weights that each kind has of its own.
+        """
         numbers = self.drawn_by.numbers
         return self.place if numbers is None else numbers
 
@@ -104,7 +111,7 @@ class Predictor:
         """The model's own logits."""
         logits: Tensor = self.predict(states)
         if self.drawn_by.numbers is not None:
-            logits = logits.index_select(1, torch.from_numpy(self.drawn_by.numbers))
+            logits = logits.index_select(1, self.numbers)
         return logits
 
     @torch.inference_mode()
@@ -119,13 +126,19 @@ class Predictor:
         begins[starts] = begins[count] = True  # whether a word has none before it
         every = np.arange(count)
         steps = torch.from_numpy(every - np.maximum.accumulate(np.where(begins[:-1], every, 0)))
+        columns = {kind: self._columns(labels) for kind, labels in wanted.items()}
         made = _Pass(self, min(count, self.together))
         for first in range(0, count, self.together):
             here = slice(first, min(first + self.together, count))
             some = {kind: values[here] for kind, values in states.items()}
-            came = {kind: labels[here] for kind, labels in wanted.items()}
+            came = {kind: numbers[here] for kind, numbers in columns.items()}
             made.add(some, came, steps[here])
         return Predictions(made.by_kind(), self._known(made.divergences(), begins))
+
+    def _columns(self, labels: Integers) -> Tensor:
+        """The columns of labels, where the logits are; -1 where there is no label."""
+        columns = np.where(labels < 0, -1, self.place[labels])
+        return torch.from_numpy(columns).to(self.device)
 
     def _known(
         self, rows: NDArray[np.float32], begins: NDArray[np.bool_]
@@ -142,6 +155,13 @@ class Predictor:
         return bits
 
 
+def _in_order(stack: Stack, order: Tensor) -> Stack:
+    """Probes whose logits are those of the labels in this order."""
+    if stack.labels is None:
+        return replace(stack, map=stack.map[:, order])
+    return replace(stack, labels=stack.labels[order])
+
+
 class _Held:
     """The distributions of some kinds at words one after the other, below those of the word above
     the first, and what is drawn of them. All kinds of a word stand together.
@@ -152,23 +172,26 @@ class _Held:
         labels, device = predictor.labels, predictor.device
         self.p = torch.full((words + 1, len(kinds), labels), 1 / labels, device=device)
         self.encoded: list[Encodings] = []  # of words and, within a word, of kinds
+        self.drawn: list[Drawn] = []  # or these, where they are not on a CPU
         self.nats: list[Tensor] = []  # their entropies
 
     def take(
-        self, logits: Tensor, wanted: Mapping[str, Integers], steps: Tensor, own: Tensor | None
+        self, logits: Tensor, wanted: Mapping[str, Tensor], steps: Tensor, own: Tensor | None
     ) -> None:
         """Encode some words, and hold what their states predict; `own`: the model's numbers."""
         predictor, count = self.predictor, len(steps)
         answers, widths = predictor.answers, None
         p = torch.softmax(answers.pooled(logits), 1, out=self.p[1 : count + 1].flatten(0, 1))
-        came = np.stack([wanted[kind] for kind in self.kinds], 1).ravel()
+        came = torch.stack([wanted[kind] for kind in self.kinds], 1).flatten()
+        if predictor.drawing:
+            self.drawn.append(predictor.drawing.of(logits, p, came, TOP))
+            self.nats.append(math.log(2) * self.drawn[-1].entropy)
+            return
         if answers.scale:
             known = [predictor.widths.get(kind, (1.0,)) for kind in self.kinds]
             widths = torch.stack([width_at(one, steps) for one in known], 1).flatten()
-        if predictor.device.type != "cpu" and not (answers.several or answers.scale):
-            encoded = encode_on_device(logits, p, predictor, came)
-        else:
-            encoded = encode_on_cpu(logits.cpu(), p.cpu(), predictor, (came, own, widths))
+        asked = came.cpu().numpy(), own, widths
+        encoded = encode_on_cpu(logits.cpu(), p.cpu(), predictor, asked)
         self.encoded.append(encoded)
         if answers.several:  # what is compared has another entropy than what is drawn
             self.nats.append(-(p * (p + _TINY).log()).sum(1))
@@ -178,6 +201,13 @@ class _Held:
     def move(self, count: int) -> None:
         """Go on after so many words: the last of them is the one above those that come."""
         self.p[0] = self.p[count]
+
+    def by_kind(self) -> dict[str, Encodings]:
+        """What is drawn of every kind, (N,) each."""
+        if self.drawn:
+            return dict(zip(self.kinds, on_host(self.drawn, len(self.kinds)), strict=True))
+        every, count = Encodings.join(self.encoded), len(self.kinds)
+        return {kind: every.of(slice(k, None, count)) for k, kind in enumerate(self.kinds)}
 
     def entropies(self) -> Tensor:
         """Those of all words, (N, kinds)."""
@@ -194,11 +224,12 @@ class _Pass:
         self.probed = _Held(predictor, predictor.probed, words) if predictor.probed else None
         self.own = _Held(predictor, (PREDICTION,), most) if predictor.own else None
         self.middle: list[Tensor] = []  # (pairs, N) the sums of p log p of pairs, both added
+        rooms = 2 if predictor.on_cpu else max(1, min(_PAIRS, len(predictor.pairs)))
         self.room = torch.empty(
-            2, words, predictor.labels, dtype=torch.float32, device=predictor.device
+            rooms, words, predictor.labels, dtype=torch.float32, device=predictor.device
         )
 
-    def add(self, states: States, wanted: Mapping[str, Integers], steps: Tensor) -> None:
+    def add(self, states: States, wanted: Mapping[str, Tensor], steps: Tensor) -> None:
         """Take the words that come next."""
         predictor, count = self.predictor, len(steps)
         if self.own:
@@ -230,13 +261,14 @@ class _Pass:
             for k, kind in enumerate(held.kinds if held else ()):
                 p = held.p[start : start + count + 1, k]  # type: ignore[union-attr]
                 above[kind], lower[kind] = p[:-1], p[1:]
-        both, log = self.room[:, :count]
-        sums = both.new_empty(len(pairs), count)
-        on_cpu = both.device.type == "cpu"
-        work = _negentropies_on_cpu if on_cpu else _negentropies_on_device
+        room = self.room[:, :count]
+        sums = room.new_empty(len(pairs), count)
         with_above = [_ends(pair) for pair in pairs]
         ends = [(lower[a], (above if back else lower)[b]) for a, b, back in with_above]
-        work(ends, both, log, sums)
+        if not self.predictor.on_cpu:
+            negentropies_on_device(ends, room, sums)
+            return sums
+        _negentropies_on_cpu(ends, room[0], room[1], sums)
         for k, row in sums.isnan().nonzero().tolist() if pairs else ():
             # Where both find something impossible: nothing times no number.
             a, b, back = with_above[k]
@@ -247,13 +279,8 @@ class _Pass:
 
     def by_kind(self) -> dict[str, Encodings]:
         """What is drawn of every kind, (N,) each."""
-        found = dict[str, Encodings]()
-        for held in (self.probed, self.own):
-            if held:
-                every, count = Encodings.join(held.encoded), len(held.kinds)
-                found |= {kind: every.of(slice(k, None, count))
-                          for k, kind in enumerate(held.kinds)}  # fmt: skip
-        return found
+        held = [held.by_kind() for held in (self.probed, self.own) if held]
+        return {kind: drawn for some in held for kind, drawn in some.items()}
 
     def divergences(self) -> NDArray[np.float32]:
         """Jensen-Shannon in bits of all pairs for each word, (pairs, N)."""
@@ -288,56 +315,9 @@ def _negentropies_on_cpu(ends: Ends, both: Tensor, log: Tensor, sums: Tensor) ->
             np.vecdot(x, logs, out=found[k])
 
 
-def _negentropies_on_device(ends: Ends, both: Tensor, log: Tensor, sums: Tensor) -> None:
-    for k, (a, b) in enumerate(ends):
-        torch.add(a, b, out=both)
-        sums[k] = torch.linalg.vecdot(both, torch.log(both, out=log))
-
-
 def encode_on_cpu(logits: Tensor, p: Tensor, predictor: Predictor, asked: Asked) -> Encodings:
     """What is drawn of some states, whose logits stand in the predictor's order of labels."""
     # Of sets all labels, since any number of them may hold.
     top = logits.shape[1] if predictor.answers.several else min(TOP, logits.shape[1])
-    wanted = np.where(asked[0] < 0, -1, predictor.place[asked[0]])
-    encoded = encode(logits.contiguous(), predictor.drawn_by, wanted, top, p, *asked[1:])
+    encoded = encode(logits.contiguous(), predictor.drawn_by, asked[0], top, p, *asked[1:])
     return replace(encoded, labels=predictor.order[encoded.labels])
-
-
-def encode_on_device(
-    logits: Tensor, p: Tensor, predictor: Predictor, wanted: Integers
-) -> Encodings:
-    """What `encode` computes, in operations that leave the logits where they are."""
-    palette, size = predictor.palette, logits.shape[1]
-    values, labels = logits.topk(min(TOP, size), 1)
-    probabilities = p.gather(1, labels)
-    sums = p.new_zeros(len(p), len(palette.groups))
-    if palette.base is None:
-        among = logits.topk(palette.taking_part, 1, sorted=False).indices
-        sums.scatter_add_(1, predictor.group_of[among], p.gather(1, among))
-    else:
-        sums.index_add_(1, predictor.group_of, p)
-    nats = values[:, 0] - probabilities[:, 0].log() - torch.linalg.vecdot(p, logits)
-    bits = (nats / math.log(2)).clamp_min(0)
-    entropy = bits.cpu().numpy()
-    rates = palette.base.rates(entropy) if palette.base else None
-    group, share, rival, lead = leading(sums.T.cpu().numpy(), rates)
-    number = torch.from_numpy(wanted).to(logits.device)[:, None]
-    there = number[:, 0] >= 0
-    value = logits.gather(1, number.clamp_min(0))
-    came = torch.where(there, p.gather(1, number.clamp_min(0))[:, 0], 0)
-    rank = torch.where(there, 1 + (logits > value).sum(1), 0)
-    if not bool(torch.isfinite(probabilities[:, 0]).all()):
-        raise RnnlensError("the network's numbers are too large to index; train it anew")
-    return Encodings(
-        labels.cpu().numpy(),
-        probabilities.cpu().numpy(),
-        group,
-        share,
-        rival,
-        lead,
-        entropy,
-        came.cpu().numpy(),
-        rank.cpu().numpy(),
-        np.zeros((len(p), 0)),  # of labels that are numbers, which no index has
-        np.full(len(p), np.nan, np.float32),  # nor has it the sizes of states
-    )

@@ -25,6 +25,8 @@ from typing import Any
 
 from benchmarks.noted import note
 
+from rnnlens.base.later import import_torch
+
 GOAL = 4.0  # seconds outside the work
 WORK = "the work itself"
 GPU = "the GPU's own start"
@@ -64,7 +66,7 @@ PARTS: dict[str, Sequence[str]] = {
         "rnnlens.run.folder:Run.write_colours", "rnnlens.run.folder:Run.write_evaluation",
     ),
     "hashing": ("rnnlens.run.folder:Run.model_hash", "rnnlens.run.folder:Run.probes_hash"),
-    "opening the run": ("rnnlens.work.train_run:opened", "rnnlens.lens.open:opened"),
+    "opening the run": ("rnnlens.work.corpus_jobs:opened",),
     "the index's texts": ("rnnlens.work.corpus_jobs:_texts",),
     "looking at what was begun": ("rnnlens.search.build:Builder.begin",),
     "finishing the index": ("rnnlens.search.build:Builder.finish",),
@@ -134,6 +136,7 @@ def inside(since: float, words: Sequence[str], target: Path) -> int:
     clock = Clock(since)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command has it
     with clock.part("importing torch"):
+        import_torch()
         import torch
     if "cpu" not in words:
         with clock.part(GPU):

@@ -274,27 +274,32 @@ class Run:
 
     def write_model(self, model: "Traceable") -> None:
         """Write the weights, then model.json with a description of the model and their hash."""
-        from rnnlens.adapter.stored import StoredModule
-        from rnnlens.base.tensors import write_tensors
         from rnnlens.model.network import Network
-        from rnnlens.states.recorded import RecordedStates
 
         if isinstance(model, Network):
-            weights: Mapping[str, Tensor] = model.state_dict()
             counts = {"labels": model.label_count, "words": model.word_count}
-            described = {**asdict(model.config), **counts}
-        elif isinstance(model, StoredModule):
-            weights, described = model.user.weights(), asdict(model.record)
+            self._write_weights(model.state_dict(), {**asdict(model.config), **counts})
+            return
+        from rnnlens.adapter.stored import StoredModule
+        from rnnlens.states.recorded import RecordedStates
+
+        if isinstance(model, StoredModule):
+            described = asdict(model.record)
             if model.pieces:
                 write_json(self.path / "tokenizer.json", asdict(model.pieces.to_keep()))
                 described["tokenizer"] = sha256(self.path / "tokenizer.json")
+            self._write_weights(model.user.weights(), described)
         elif isinstance(model, RecordedStates):  # which stay where they are
             self._write_model_file(asdict(model.record))
-            return
         else:
             raise RnnlensError(
                 f"a {type(model).__name__} cannot be saved as a run; give a network or a module"
             )
+
+    def _write_weights(self, weights: "Mapping[str, Tensor]", described: dict[str, Any]) -> None:
+        """Write weights, and model.json with their hash."""
+        from rnnlens.base.tensors import write_tensors
+
         described["sha256"] = write_tensors(self.path / "model.safetensors", weights)
         self._write_model_file(described)
 

@@ -4,6 +4,7 @@ A module of ours that declares flags, files or names beside some arithmetic can 
 wants the declarations alone: `rnnlens --help` and `rnnlens find` import no torch.
 """
 
+import atexit
 import gc
 from importlib import import_module
 from typing import Any
@@ -33,6 +34,7 @@ def import_torch() -> None:
     try:
         import_module("torch")
         gc.freeze()
+        atexit.register(gc.unfreeze)  # some libraries count at the end what is left of them
     finally:
         if was_on:
             gc.enable()

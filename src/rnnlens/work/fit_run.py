@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # a command that fits needs none of it
     from rnnlens.work.user_runs import ModuleRun, StatesRun
 
 _LINES = 12  # about epochs, at most about
+_BRIEF = 60.0  # seconds of a fit that is not saved for the moment until its probes are written
 
 
 def fit_run(
@@ -150,19 +152,21 @@ class _SavingObserver(FitObserver):
         self.folder, self.job, path = run, job, run.fit_checkpoint
         self.identity = json.dumps([run.model_hash(), asdict(job.config)], sort_keys=True)
         self.saved = SavedFit(path, self.identity) if is_present(path) else None
+        self.began = time.monotonic()  # with the semantic that is being fitted
         job.group.any(False)  # no process writes before all have read
 
     def finished(self) -> dict[str, Tensor]:
         return self.saved.done if self.saved else {}
 
-    def after_semantic(self, done: Mapping[str, Tensor]) -> None:
-        if self.job.group.first:
+    def after_semantic(self, done: Mapping[str, Tensor], *, last: bool) -> None:
+        brief = last and time.monotonic() - self.began < _BRIEF
+        if self.job.group.first and not brief:
             save_fit(self.folder.fit_checkpoint, self.identity, done)
 
     def run(self, fitter: Fitter, done: Mapping[str, Tensor]) -> None:
         if self.saved and self.saved.semantic == fitter.semantic:
             self.saved.restore(fitter)
-        chunks = fitter.chunks
+        chunks, self.began = fitter.chunks, time.monotonic()
 
         def look() -> str:
             nll = float(fitter.nll.mean())

@@ -4,6 +4,7 @@ checkpoints that its training keeps, each a run of its own in the folder `kept`.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,6 +23,7 @@ from rnnlens.base.files import (
     sha256,
     write_bytes,
     write_json,
+    write_pieces,
 )
 from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
 from rnnlens.probe.fit_config import FitConfig
@@ -188,14 +190,19 @@ class Run:
         from rnnlens.probe.probes import stored
 
         data = packed(stored(probes.tensors(), precision))
-        hashes = {"model": self.model_hash(), "sha256": hashlib.sha256(data).hexdigest()}
-        described = {**probes.to_json(), **hashes, "made": made}
+        described = {**probes.to_json(), "model": self.model_hash(), "made": made}
         others = None
         with suppress(RnnlensError):  # there are none, or damaged ones
             others = asdict(self._probes_file())
-        if others:
-            write_json(self.path / "probes.json", {**described, "previous": others})
-        write_bytes(self.path / "probes.safetensors", data)
+
+        def describe() -> None:
+            described["sha256"] = sha.result()
+            if others:
+                write_json(self.path / "probes.json", {**described, "previous": others})
+
+        with ThreadPoolExecutor(1) as beside:  # hundreds of MB may be hashed while they are written
+            sha = beside.submit(lambda: hashlib.sha256(data).hexdigest())
+            write_pieces(self.path / "probes.safetensors", [data], describe)
         write_json(self.path / "probes.json", described)
 
     @property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from rnnlens.adapter import Adapter as Adapter
+    from rnnlens.adapter.adapter import Adapter as Adapter
     from rnnlens.adapter.recurrence import Recurrence as Recurrence
     from rnnlens.adapter.user_model import UserModel as UserModel
     from rnnlens.base.errors import RnnlensError as RnnlensError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Where the names are that are imported when they are first asked for.
 _MODULES = {
-    "rnnlens.adapter": "Adapter",
+    "rnnlens.adapter.adapter": "Adapter",
     "rnnlens.adapter.recurrence": "Recurrence",
     "rnnlens.adapter.user_model": "UserModel",
     "rnnlens.ask.ablation": "Ablated",

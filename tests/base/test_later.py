@@ -28,3 +28,21 @@ def test_it_has_what_the_library_has():
     assert vars(later)["pi"] == math.pi  # and is not asked for it a second time
     with pytest.raises(AttributeError, match="nothing"):
         _ = later.nothing
+
+
+def test_torch_is_imported_without_looking_for_garbage_which_is_looked_for_again_later():
+    code = """
+import gc
+looked = []
+gc.callbacks.append(lambda phase, _: looked.append(phase))
+from rnnlens.base.later import import_torch
+looked.clear()
+import_torch()
+assert not looked
+assert gc.isenabled()
+assert gc.get_freeze_count() > 10_000
+gc.disable()
+import_torch()
+assert not gc.isenabled()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

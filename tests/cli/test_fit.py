@@ -37,6 +37,18 @@ def fitted_copy(fitted_run, tmp_path) -> Path:
     return Path(shutil.copytree(fitted_run, tmp_path / "fitted"))
 
 
+@pytest.mark.parametrize(("brief", "saves"), [(60.0, 1), (0.0, 2)])
+def test_a_brief_fit_is_not_saved_just_before_its_probes_are_written(
+    run_copy, monkeypatch, brief, saves
+):
+    saved = []
+    monkeypatch.setattr("rnnlens.work.fit_run._BRIEF", brief)
+    monkeypatch.setattr("rnnlens.work.fit_run.save_fit", lambda *given: saved.append(given))
+    two = ["--semantic", "output,output+1", "--epochs", "1", *CPU]
+    assert main(["fit", str(run_copy), *two]) == 0
+    assert len(saved) == saves
+
+
 def test_a_fit_leaves_probes_and_no_checkpoint(fitted_run):
     run = Run(fitted_run)
     assert not run.fit_checkpoint.exists()

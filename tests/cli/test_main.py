@@ -223,3 +223,22 @@ def test_what_was_left_by_a_command_killed_in_its_last_moment_is_cleared(
         (run_copy / name).touch()
     assert "is trained already" in command("train", corpus_file, "-o", run_copy, *tiny).out
     assert {path.name for path in run_copy.iterdir()} == names
+
+
+@pytest.mark.slow
+def test_commands_that_compute_import_nothing_that_only_looks(corpus_file, tiny, tmp_path):
+    code = """
+import sys
+from rnnlens.cli import main
+assert main(sys.argv[1:]) == 0
+much = "rnnlens.lens.lens rnnlens.ask rnnlens.adapter.adapter torch._dynamo".split()
+print("imported:", *(name for name in much if name in sys.modules))
+"""
+    run, on_cpu = str(tmp_path / "run"), ["--device", "cpu"]
+    train = ["train", str(corpus_file), "-o", run, *tiny]
+    for words in (train, ["fit", run, "--epochs", "1", *on_cpu], ["eval", run, *on_cpu]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "imported:"

@@ -259,11 +259,11 @@ def test_weight_decay_leaves_alone_what_the_cell_keeps_from_it(name, random_spli
     trainer = Trainer(
         network, random_split(), random_split(), TrainingConfig(), torch.device("cpu")
     )
-    decayed, kept = trainer.optimiser.param_groups
+    decayed, kept = trainer.optimiser.groups
     named = {id(p): n.rpartition(".")[2] for n, p in network.named_parameters()}
-    assert {named[id(p)] for p in kept["params"]} <= {*CELLS[name].undecayed}
-    assert kept["weight_decay"] == 0 < decayed["weight_decay"]
-    assert len(kept["params"]) + len(decayed["params"]) == len(named)
+    assert {named[id(p)] for p in kept.parameters} <= {*CELLS[name].undecayed}
+    assert kept.weight_decay == 0 < decayed.weight_decay
+    assert len(kept.parameters) + len(decayed.parameters) == len(named)
 
 
 def test_what_is_too_large_for_a_linear_probe_is_named_and_memories_are_asked():

@@ -11,7 +11,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.split import Split
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.train.distributed import Processes
-from rnnlens.probe import fitting, frames
+from rnnlens.probe import frames
 from rnnlens.probe.dataset import Stream
 from rnnlens.probe.fit_loop import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter, Recipe
@@ -237,7 +237,7 @@ def test_every_epoch_has_the_same_chunks_in_another_order_and_traces_none_again(
         return real(stream, chosen)
 
     monkeypatch.setattr(Stream, "_read", noted)
-    monkeypatch.setattr(fitting, "CHUNK", 200)
+    monkeypatch.setattr("rnnlens.probe.dataset.CHUNK", 200)
     fitter = Fitter(dataset_of(network, train=train, valid=valid), "output", FitConfig(epochs=3))
     first = [chosen.tobytes() for chosen in fitter._plan()]
     fitter.run(lambda: False, lambda: None)

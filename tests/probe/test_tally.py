@@ -10,7 +10,7 @@ from tests.probe.conftest import LABELS, dataset_of, make_split
 from rnnlens.base.intervals import UNITS, Resamples
 from rnnlens.base.intervals import _beyond as beyond
 from rnnlens.probe.data import Sentences
-from rnnlens.probe.dataset import Chunk
+from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
 from rnnlens.probe.evaluation import model_scores, probe_scores
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.tally import ALL, BANDS, Units
@@ -142,6 +142,28 @@ def test_sentences_that_occur_in_training_are_told_apart(network, train, test):
     assert "unseen" not in alone  # none of them occurs there
     assert "unseen" not in parts["train"]
     assert math.isfinite(parts["test"]["perplexity"])
+
+
+def test_a_model_is_worth_the_same_however_many_states_are_read_at_once(
+    network, train, monkeypatch
+):
+    many = make_split(UNITS + 300, 5)  # so that some sentences are put together
+    data = dataset_of(network, train=train, test=many)
+    sizes = list[int]()
+
+    def worth(size: int):
+        monkeypatch.setattr(Dataset, "many_at_once", lambda *_: size)
+        return model_scores(data, sizes.append).parts["test"]
+
+    whole = worth(100_000)
+    assert max(sizes) > CHUNK >= len(many) / 2
+    few = worth(CHUNK)
+    assert whole["pairs"] == few["pairs"] == many.pairs
+    for name in ("perplexity", "unigram"):
+        assert whole[name] == pytest.approx(few[name], rel=1e-6)
+    for end in ("low", "high"):
+        found, wanted = (one["intervals"]["perplexity"][end] for one in (whole, few))
+        assert found == pytest.approx(wanted, rel=1e-6)
 
 
 def test_an_interval_of_the_model_is_that_of_its_sentences(network, test, train, plain):

@@ -227,16 +227,17 @@ def probes_of(run: Run, value: float) -> Probes:
 def test_probes_that_replace_others_may_be_killed_at_any_file(run, monkeypatch, files):
     """Whatever has been written by then, the old probes or the new are there."""
     run.write_probes(probes_of(run, 1.0), {"seed": 1})
-    real, written = files_module.write_bytes, iter(range(files))
+    real, written = files_module.write_pieces, iter(range(files))
 
-    def killed(path: Path, data: bytes) -> None:
+    def killed(path: Path, pieces: list[bytes], before_move: Callable[[], object] = bool) -> None:
+        before_move()
         if next(written, None) is None:
             raise KeyboardInterrupt
-        real(path, data)
+        real(path, pieces)
 
     with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
-        patched.setattr("rnnlens.base.files.write_bytes", killed)
-        patched.setattr("rnnlens.run.folder.write_bytes", killed)
+        patched.setattr("rnnlens.base.files.write_pieces", killed)
+        patched.setattr("rnnlens.run.folder.write_pieces", killed)
         run.write_probes(probes_of(run, 2.0), {"seed": 2})
     state = torch.ones(3)
     value = float(run.probes().logits("x", state)[0]) / 3

@@ -110,6 +110,19 @@ def test_a_landmark_is_saved_unless_that_was_just_done(work, ago, saves):
     assert len(saved) == saves
 
 
+@pytest.mark.parametrize(
+    ("took", "ago", "saves"), [(0.1, 11, 1), (1, 49, 0), (1, 51, 1), (9, 61, 1)]
+)
+def test_what_takes_long_to_save_is_saved_at_fewer_landmarks(work, took, ago, saves):
+    saved: list[bool] = []
+    with work(60, save=lambda: saved.append(True)) as made:
+        made.took = took
+        made.saved -= ago
+        made.landmark()
+        assert len(saved) == saves
+        assert (made.took == took) == (not saves)
+
+
 @pytest.mark.parametrize("ending", ["stop", "stopped", "landmark"])
 def test_work_that_went_wrong_is_never_saved(work, ending):
     def look() -> str:

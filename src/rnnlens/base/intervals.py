@@ -7,9 +7,9 @@ bootstrap is too narrow there (T. Hesterberg, The American Statistician 69, 2015
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -61,29 +61,11 @@ class Resamples:
             return every
         return np.random.default_rng((self.seed, 2)).permutation(every) % UNITS
 
-    def _times(self) -> Iterator[Floats]:
+    def _times(self) -> Iterable[Floats]:
         """How often each unit is in each draw, some draws at once."""
-        if self._small:
-            return iter(self._kept)
-        return self._drawn()
-
-    @property
-    def _small(self) -> bool:
-        return self.draws * min(self.sentences, UNITS) <= _AT_ONCE
-
-    @cached_property
-    def _kept(self) -> list[Floats]:
-        return list(self._drawn())
-
-    def _drawn(self) -> Iterator[Floats]:
         units = min(self.sentences, UNITS)
-        draw = np.random.default_rng((self.seed, 1))
-        at_once = max(1, _AT_ONCE // max(1, units))
-        for first in range(0, self.draws, at_once):
-            rows = min(at_once, self.draws - first)
-            drawn = draw.integers(0, units, (rows, units)) + units * np.arange(rows)[:, None]
-            times = np.bincount(drawn.ravel(), minlength=rows * units)
-            yield times.reshape(rows, units).astype(np.float64)
+        is_small = self.draws * units <= _AT_ONCE
+        return (_kept if is_small else _drawn)(units, self.seed, self.draws)
 
     def sums(self, values: ArrayLike) -> Floats:
         """The sum over the sentences of each draw, (draws, ...), of what each has, (S, ...)."""
@@ -118,6 +100,23 @@ class Resamples:
         beyond = _beyond(self.sentences)
         low, high = np.quantile(there, (beyond, 1 - beyond))
         return Interval(float(low), float(high))
+
+
+def _drawn(units: int, seed: int, draws: int) -> Iterator[Floats]:
+    """How often each of the units is in each of the draws, some draws at once."""
+    draw = np.random.default_rng((seed, 1))
+    at_once = max(1, _AT_ONCE // max(1, units))
+    for first in range(0, draws, at_once):
+        rows = min(at_once, draws - first)
+        drawn = draw.integers(0, units, (rows, units)) + units * np.arange(rows)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=rows * units)
+        yield times.reshape(rows, units).astype(np.float64)
+
+
+@lru_cache(2)  # the parts of a large corpus have the same
+def _kept(units: int, seed: int, draws: int) -> Sequence[Floats]:
+    """What `_drawn` gives, kept."""
+    return tuple(_drawn(units, seed, draws))
 
 
 def interval(values: ArrayLike, weights: ArrayLike | None = None, seed: int = 0) -> Interval | None:

@@ -15,7 +15,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.base.files import REMEDY, Sort, damaged, parsed, regular_size, write_bytes
+from rnnlens.base.files import REMEDY, Sort, damaged, parsed, regular_size, write_pieces
 
 BYTE = 127  # steps of a number that is held in a byte, on either side of zero
 _BLOCK = 100  # numbers of a row that have a step of their own, at most
@@ -45,9 +45,10 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Any = Non
     """
     data = packed(tensors, metadata)
     sha = hashlib.sha256(data).hexdigest()
-    if metadata is not None and (seal := _SEAL.search(data)):
-        data = data[: seal.start(1)] + sha.encode() + data[seal.end(1) :]
-    write_bytes(path, data)
+    whole, pieces = memoryview(data), [memoryview(data)]
+    if metadata is not None and (seal := _SEAL.search(data)):  # a copy of all would take as long
+        pieces = [whole[: seal.start(1)], memoryview(sha.encode()), whole[seal.end(1) :]]
+    write_pieces(path, pieces)
     return sha
 
 

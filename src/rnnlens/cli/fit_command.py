@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import add_flags, add_preset, from_flags
@@ -12,6 +12,9 @@ from rnnlens.corpus.corpus_config import ReadingConfig
 from rnnlens.probe.fit_config import FitConfig
 from rnnlens.run.folder import Run
 from rnnlens.run.trusted_code import search
+
+if TYPE_CHECKING:
+    from rnnlens.work.user_runs import ModuleRun, StatesRun
 
 _HELP = """\
 Fit the probes of a trained run: for every kind of hidden state, what that state alone says about
@@ -81,35 +84,15 @@ def run_fit(args: argparse.Namespace) -> int:
     if not (args.model or args.recorded):
         run.check_finished()
     begin(f"fitting probes into {run.path}")
-    from rnnlens.work.fit_run import ModuleRun, StatesRun, fit_into
+    from rnnlens.work.fit_run import fit_into
     from rnnlens.work.observer import check_seconds
 
     check_seconds(args.checkpoint_seconds)
-    module: ModuleRun | StatesRun | None = None
-    if args.recorded:
-        module = StatesRun.of(
-            run,
-            args.recorded,
-            end=args.end,
-            device=args.device,
-            colours=args.colours,
-            command=terminal(args).command,
-        )
-        if args.semantic is None:
-            config = replace(config, semantic=module.source.semantics)
-    elif args.model:
-        search(args.folders)
-        module = ModuleRun.of(
-            run,
-            args.model,
-            args.corpus,
-            from_flags(ReadingConfig, args),
-            device=args.device,
-            colours=args.colours,
-            command=terminal(args).command,
-        )
-    else:
+    module = _user_run(args, run) if args.model or args.recorded else None
+    if module is None:
         allow_code(args, run)
+    elif args.semantic is None:
+        config = replace(config, semantic=module.semantics)
     fit_into(
         run,
         config,
@@ -121,6 +104,17 @@ def run_fit(args: argparse.Namespace) -> int:
         observer=terminal(args),
     )
     return 0
+
+
+def _user_run(args: argparse.Namespace, run: Run) -> "ModuleRun | StatesRun":
+    """The run that is to be made, which is much to import for a run of ours."""
+    from rnnlens.work.user_runs import ModuleRun, StatesRun
+
+    given = {"device": args.device, "colours": args.colours, "command": terminal(args).command}
+    if args.recorded:
+        return StatesRun.of(run, args.recorded, end=args.end, **given)
+    search(args.folders)
+    return ModuleRun.of(run, args.model, args.corpus, from_flags(ReadingConfig, args), **given)
 
 
 def _check_together(args: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from rnnlens.base.flags import Options
+from rnnlens.base.later import import_torch
 from rnnlens.base.progress import to_stderr
 from rnnlens.run.folder import Run
 from rnnlens.run.trusted_code import search
@@ -67,11 +68,12 @@ def check_runs(*runs: Run) -> None:
 
 
 def begin(line: str) -> None:
-    """Say to whoever watches what a command is about to do, before torch is imported, which takes
-    seconds; of several processes the first does.
+    """Say to whoever watches what a command is about to do, and import torch, which takes seconds;
+    of several processes the first says it.
     """
     if sys.stderr.isatty() and os.environ.get("RANK", "0") == "0":
         to_stderr(line)
+    import_torch()
 
 
 def allow_code(args: argparse.Namespace, *runs: Run) -> None:

@@ -69,11 +69,12 @@ def run_train(args: argparse.Namespace) -> int:
         if not is_of_nltk(source):
             files(Path(source))  # or say that there are none
     begin(f"training on {args.corpus}, into {args.output}")
-    from rnnlens.work.train_run import train
+    from rnnlens.run.folder import Run
+    from rnnlens.work.train_run import train_into
 
-    train(
+    train_into(
+        Run(args.output),
         args.corpus,
-        args.output,
         preset=args.preset,
         device=args.device,
         colours=args.colours,

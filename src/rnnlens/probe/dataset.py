@@ -25,6 +25,8 @@ from rnnlens.probe.memory_questions import Questions
 from rnnlens.probe.semantics import INPUT, NONE, OUTPUT, base, labels_at, of_model, shift
 
 CHUNK = 4096  # states of every kind that measuring holds at once
+_CHUNK_ON_CUDA = 65536  # the same where a GPU reads on and on
+_SHARE_OF_CHUNK = 16  # of a GPU's memory, the part that states of such a chunk may take
 _ROOM = 256 * 2**20  # bytes of states that a stream keeps, so as not to trace them again
 _ROOM_OF_FEW = 2**31  # the same of few labels, whose fit reads them again and again
 _PART_OF_MEMORY = 8  # of which that is one at most
@@ -97,6 +99,19 @@ class Dataset:
         asked = self.questions.get(semantic, {})
         return Stream(self, self.splits[split], semantic, size, kinds or self.kinds, asked, most)
 
+    def many_at_once(self, split: str, semantic: str, kinds: Sequence[str] | None = None) -> int:
+        """How many states of every kind are held at once by who reads a whole split: on a GPU many,
+        unless they are wide. By all of its memory, and not by what is free: the same in every
+        process and when it goes on.
+        """
+        if self.device.type != "cuda":
+            return CHUNK
+        few = self.stream(split, semantic, 1, kinds)
+        states = few.chunk(np.zeros(1, dtype=np.int64)).states
+        numbers = sum(states[kind].shape[1] for kind in few.kinds)  # of all kinds, at a timestep
+        whole = torch.cuda.get_device_properties(self.device).total_memory // self.sharing
+        return min(_CHUNK_ON_CUDA, max(CHUNK, whole // (_SHARE_OF_CHUNK * 4 * numbers)))
+
     def answers_to(self, semantic: str) -> LabelSet:
         """The labels that a semantic asks for."""
         name = OUTPUT if of_model(semantic) else base(semantic)
@@ -159,11 +174,21 @@ class Stream:
 
     def plan(self, seed: tuple[int, ...] | None) -> list[Ints]:
         """The pieces of each chunk, drawn at random; without a seed, in their order."""
+        return self._plan(seed, self.size)
+
+    def _plan(self, seed: tuple[int, ...] | None, size: int) -> list[Ints]:
         order = np.arange(len(self.data.counts))
         if seed is not None:
             order = np.random.default_rng(seed).permutation(order)
-        filled = np.cumsum(self.data.counts[order]) // self.size
+        filled = np.cumsum(self.data.counts[order]) // size
         return np.split(order, np.flatnonzero(np.diff(filled)) + 1)
+
+    def order(self) -> Ints:
+        """The pieces in the order in which their sequences come, `CHUNK` states at once; only of
+        data where each piece is one.
+        """
+        there = (self.data.in_order(chosen) for chosen in self._plan(None, CHUNK))
+        return np.concatenate([chosen for chosen in there if chosen is not None])
 
     def chunks(self, seed: tuple[int, ...] | None = None) -> Iterator[Chunk]:
         """All states, each once."""

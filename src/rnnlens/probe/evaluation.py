@@ -18,13 +18,14 @@ from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.softmax import rows_at_once
 from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.control import Control, Description, controls
-from rnnlens.probe.dataset import Chunk, Dataset
+from rnnlens.probe.data import Ints
+from rnnlens.probe.dataset import CHUNK, Chunk, Dataset, Stream
 from rnnlens.probe.fit_loop import FitObserver, fit_probes
 from rnnlens.probe.fitting import FitConfig
 from rnnlens.probe.measures import Against, Errors, Measure, Precision, Verdicts, prior_nll
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.semantics import OUTPUT, base, of_model
-from rnnlens.probe.tally import Bin, Tally, Units, by_unit, sure
+from rnnlens.probe.tally import Bin, Own, Tally, Units, by_unit, sure
 from rnnlens.probe.temperature import STATES as TRIED
 from rnnlens.probe.temperature import Temperature, temperatures
 from rnnlens.probe.used import SENTENCES, Used, used
@@ -284,13 +285,14 @@ def probe_scores(
         pairs, unigram, units = 0, 0.0, Units()
         chunks = stream.chunks((0,) if states else None) if stream.pairs else ()
         for chunk in chunks:
-            model_logits, at = None, units.of(chunk)
+            says, at = None, units.of(chunk)
             if model:
-                model_logits = dataset.model.predict(chunk.states[PREDICTION])
-                model.add(model_logits, chunk, at, y=chunk.states[PREDICTION])
+                logits = dataset.model.predict(chunk.states[PREDICTION])
+                model.add(logits, chunk, at, y=chunk.states[PREDICTION])
+                says = Own.of(logits, answers, chunk)
             for kind in probes.kinds:
                 logits = probes.logits(kind, chunk.states[kind], semantic)
-                sums[kind].add(logits, chunk, at, model_logits)
+                sums[kind].add(logits, chunk, at, says)
             if constant.more:
                 constant.more.add(answers.probabilities(prior.expand(len(chunk.labels), -1)), chunk)
             unigram += prior_nll(answers, prior, chunk.labels)
@@ -358,13 +360,23 @@ def model_scores(dataset: Dataset, advance: Callable[[int], object] = int) -> Mo
     for name, data in dataset.splits.items():
         known = None if train is None or data is train else data.occurring_in(train)
         part = _Part(dataset, prior, Verdicts(dataset.label_count) if counts else None, known)
-        for chunk in dataset.stream(name, OUTPUT, kinds=(PREDICTION,)).chunks():
+        stream = dataset.stream(name, OUTPUT, _at_once(dataset, name), (PREDICTION,))
+        for chunk in stream.chunks():
             part.add(chunk)
             advance(len(chunk.labels))
-        parts[name] = {data.unit: len(data.counts), **part.measured()}
+        parts[name] = {data.unit: len(data.counts), **part.measured(stream)}
         if part.verdicts:
             confusion = part.verdicts.confusion if name == "test" else confusion
     return ModelScores(parts, confusion)
+
+
+def _at_once(dataset: Dataset, split: str) -> int:
+    """How many states are read at once: the fewer batches a GPU reads, the less it waits for.
+    Batches that are a user's own stay as they are.
+    """
+    if dataset.splits[split].whole_pieces:
+        return CHUNK
+    return dataset.many_at_once(split, OUTPUT, (*dataset.kinds, PREDICTION))
 
 
 class _Part:
@@ -379,10 +391,9 @@ class _Part:
     ) -> None:
         """`known`: which pieces of the split occur in training, too."""
         self.dataset, self.prior, self.verdicts, self.known = dataset, prior, verdicts, known
-        self.answers, self.units, self.fresh = dataset.answers_to(OUTPUT), Units(), 0
-        self.unigram, self.pairs = 0.0, 0
-        # Of each unit pairs, -log p, answers and right ones; of all, and of what is not known.
-        self.sums = torch.zeros(2, UNITS, 4, dtype=torch.float64, device=dataset.device)
+        self.answers, self.unigram, self.pairs = dataset.answers_to(OUTPUT), 0.0, 0
+        # Of each sequence pairs, -log p, answers and right ones; and which pieces they are.
+        self.sums, self.pieces = list[Tensor](), list[Ints | None]()
 
     def add(self, chunk: Chunk) -> None:
         """Take in the predictions of a chunk."""
@@ -398,23 +409,18 @@ class _Part:
             self.verdicts.add(asked, answered)
             right = torch.stack([torch.ones_like(asked), (asked == answered).to(asked)], 1)
             of_sequence[:, 2:].index_add_(0, sequences, right.double())
-        units, there = self.units.of(chunk), chunk.sequences.unique()
-        of_unit = units.new_zeros(chunk.count).index_copy_(0, chunk.sequences, units)[there]
-        self.sums[0] += by_unit(of_unit, of_sequence[there])
-        if self.known is not None and chunk.pieces is not None:
-            is_new = torch.from_numpy(~self.known[chunk.pieces]).to(there.device)[there]
-            self.fresh += int(is_new.sum())
-            self.sums[1] += by_unit(of_unit[is_new], of_sequence[there][is_new])
+        self.sums.append(of_sequence)
+        self.pieces.append(chunk.pieces)
 
     def _predicted(self, chunk: Chunk) -> tuple[Tensor | None, Tensor]:
         """The logits (N, V) of a chunk where answers are counted, and -log p of its labels (N, L).
 
-        On a CPU a few rows at a time: those of thousands of labels would all go through memory.
+        A few rows at a time: those of thousands of labels would all go through a CPU's memory, and
+        a GPU's would not hold as many as it reads states at once.
         """
         states, logits, losses = chunk.states[PREDICTION], list[Tensor](), list[Tensor]()
-        at_once = max(1, len(states))
-        if states.device.type == "cpu":
-            at_once = rows_at_once(self.dataset.label_count)
+        is_cpu = states.device.type == "cpu"
+        at_once = rows_at_once(self.dataset.label_count) if is_cpu else CHUNK
         for some, labels in zip(states.split(at_once), chunk.labels.split(at_once), strict=True):
             found = self.dataset.model.predict(some)
             rows, asked = self.answers.questions(found, labels)
@@ -422,11 +428,25 @@ class _Part:
             logits += [found] if self.verdicts else []
         return torch.cat(logits) if logits else None, torch.cat(losses)
 
-    def measured(self) -> dict[str, Any]:
+    def _of_sequences(self, stream: Stream) -> tuple[Tensor, NDArray[np.bool_] | None]:
+        """The sums of each sequence that has a label, (S, 4), and which of them are known; always
+        in one order, by which they become units, however many were read at once.
+        """
+        sums, known = torch.cat(self.sums).cpu(), self.known
+        pieces = [some for some in self.pieces if some is not None]
+        if len(pieces) < len(self.pieces):
+            return sums[sums[:, 0] > 0], None
+        order = stream.order()
+        sums = torch.empty_like(sums).index_copy_(0, torch.from_numpy(np.concatenate(pieces)), sums)
+        there = (sums[:, 0] > 0).numpy()[order]
+        return sums[torch.from_numpy(order[there])], None if known is None else known[order[there]]
+
+    def measured(self, stream: Stream) -> dict[str, Any]:
         """Perplexities and, of answers, how often they are right."""
-        sums = self.sums[:, : self.units.count].cpu().numpy()
-        resamples = self.units.resamples()
-        every, intervals = _worth(sums[0], resamples)
+        sequences, known = self._of_sequences(stream)
+        units, count = torch.arange(len(sequences)) % UNITS, min(len(sequences), UNITS)
+        sums, resamples = by_unit(units, sequences)[:count].numpy(), Resamples(count)
+        every, intervals = _worth(sums, resamples)
         found: dict[str, Any] = {
             "pairs": self.pairs, "perplexity": every["perplexity"],
             "unigram": perplexity(self.unigram, self.pairs),
@@ -434,10 +454,12 @@ class _Part:
         if self.verdicts:
             found |= {"accuracy": self.verdicts.accuracy, "macro_f1": self.verdicts.macro_f1}
         found["intervals"] = intervals
-        if self.known is not None and self.fresh and self.fresh < self.units.sentences:
-            fresh, beside = _worth(sums[1], resamples)
-            new = {"sentences": self.fresh, "pairs": int(sums[1][:, 0].sum())}
-            found["unseen"] = {**new, **fresh, "intervals": beside}
+        if known is not None and not known.all() and known.any():
+            is_new = torch.from_numpy(~known)
+            new = by_unit(units[is_new], sequences[is_new])[:count].numpy()
+            fresh, beside = _worth(new, resamples)
+            counted = {"sentences": int(is_new.sum()), "pairs": int(new[:, 0].sum())}
+            found["unseen"] = {**counted, **fresh, "intervals": beside}
         return found
 
 

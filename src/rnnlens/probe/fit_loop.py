@@ -51,8 +51,8 @@ class FitObserver:
 
             fitter.run(advance, progress.begin)
 
-    def after_semantic(self, done: Mapping[str, Tensor]) -> None:
-        """Note that one more semantic is finished."""
+    def after_semantic(self, done: Mapping[str, Tensor], *, last: bool) -> None:
+        """Note that one more semantic is finished; the `last` of all: the probes come at once."""
 
 
 def fit_probes(
@@ -73,7 +73,7 @@ def fit_probes(
         done |= limit_tensors(semantic, fitter.limits())
         for kind, spread in fitter.spreads.items():
             done = spread.tensors(kind) | done  # the first semantic's is as good as any
-        observer.after_semantic(done)
+        observer.after_semantic(done, last=semantic == names[-1])
     others = {semantics.base(name) for name in names if not semantics.of_model(name)}
     answers = {name: dataset.answers[name] for name in sorted(others)}
     probes = Probes.of(

@@ -20,7 +20,7 @@ from rnnlens.model.traceable import Readout
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.transition import LARGEST
 from rnnlens.probe.asking import asked_kinds, learned_questions
-from rnnlens.probe.dataset import CHUNK, Chunk, Dataset
+from rnnlens.probe.dataset import Chunk, Dataset
 from rnnlens.probe.families import ALIGN, Family, Linear, Shared, padded
 from rnnlens.probe.fit_config import FEW_LABELS
 from rnnlens.probe.fit_config import FitConfig as FitConfig  # noqa: PLC0414
@@ -36,8 +36,6 @@ from rnnlens.probe.probes import Stack
 from rnnlens.probe.probes_file import Bounds
 
 _WORTH = 2**17  # logits of a step, for each kind, that are worth threads of our own
-_CHUNK_ON_CUDA = 65536  # states of every kind that are held at once
-_SHARE_OF_MEMORY = 16  # of a GPU's memory, the part that states of a chunk may take
 _AT_ONCE = {"cuda": (20480, 2**30), "cpu": (256, 2**24)}  # states, and logits of them, at most
 _OF_FEW = (4096, 2**17)  # the same on a CPU, of few labels
 _STEPS = 64  # that an epoch has at least
@@ -144,7 +142,7 @@ class Fitter:
         readout = dataset.classifier if from_readout else None
         self.questions = self._questions(dataset, readout)
         dataset.questions[semantic] = self.questions
-        size = self._chunk(dataset)
+        size = dataset.many_at_once("train", semantic)
         self.train = dataset.stream("train", semantic, size)
         self.valid = dataset.stream("valid", semantic, size)
         #: States whose logits are held: fewer the more labels there are, so that memory is bounded.
@@ -235,18 +233,6 @@ class Fitter:
         family = self._family(measured(), self.kinds, None, prior_of(self.answers, chunk.labels))
         at_once = min(self.at_once, self.recipe.batch)
         return estimate(family, chunk, measured, read, at_once, work)
-
-    def _chunk(self, dataset: Dataset) -> int:
-        """How many states of every kind are held at once: on a GPU many, unless they are wide. By
-        all of its memory, and not by what is free: the same in every process and when it goes on.
-        """
-        if self.device.type != "cuda":
-            return CHUNK
-        few = dataset.stream("train", self.semantic, 1)
-        states = few.chunk(np.zeros(1, dtype=np.int64)).states
-        numbers = sum(states[kind].shape[1] for kind in few.kinds)  # of all kinds, at a timestep
-        whole = torch.cuda.get_device_properties(self.device).total_memory // dataset.sharing
-        return min(_CHUNK_ON_CUDA, max(CHUNK, whole // (_SHARE_OF_MEMORY * 4 * numbers)))
 
     def _family(
         self, moments: Moments, kinds: Sequence[str], readout: Readout | None, log_prior: Tensor

@@ -6,6 +6,7 @@ probability, how often that label is right.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -67,6 +68,19 @@ def by_unit(units: Tensor, values: Tensor) -> Tensor:
     return sums.index_add_(0, units, values.double())
 
 
+class Own(NamedTuple):
+    """What a model itself says of each question of a chunk, (Q, V), for all kinds at once."""
+
+    log_p: Tensor
+    p: Tensor
+
+    @classmethod
+    def of(cls, logits: Tensor, answers: LabelSet, chunk: Chunk) -> "Own":
+        """Of its logits (N, V)."""
+        log_p = answers.questions(logits, chunk.labels)[0].log_softmax(-1)
+        return cls(log_p, log_p.exp())
+
+
 class Tally:
     """What is summed over the states of one kind."""
 
@@ -92,11 +106,11 @@ class Tally:
         self._said = torch.zeros(self._size, dtype=torch.float64, device=device)
 
     def add(
-        self, logits: Tensor, chunk: Chunk, units: Tensor, model_logits: Tensor | None = None,
+        self, logits: Tensor, chunk: Chunk, units: Tensor, own: Own | None = None,
         y: Tensor | None = None,
     ) -> None:  # fmt: skip
-        """Take in logits (N, V) of the states of some units; `model_logits` are those of the model
-        itself. `y`: they are the model's own, made of this.
+        """Take in logits (N, V) of the states of some units; `own` is what the model itself says.
+        `y`: they are the model's own, made of this.
         """
         if isinstance(self.more, Errors) and y is not None:  # the number itself, without bins
             self.more.add_numbers(y[:, 0], chunk)
@@ -115,9 +129,8 @@ class Tally:
         for row, values in enumerate((confidence, right, torch.ones_like(right))):
             self._bins[row] += torch.bincount(place, values, _BINS)
         self._add_to_curve(units, confidence, guess, right)
-        if model_logits is not None:
-            model_log_p = self.answers.questions(model_logits, chunk.labels)[0].log_softmax(-1)
-            apart = (model_log_p.exp() * (model_log_p - log_p)).sum(-1)
+        if own is not None:
+            apart = (own.p * (own.log_p - log_p)).sum(-1)
             self.kl.index_add_(0, units, apart.double() / np.log(2))
 
     def _add_to_curve(

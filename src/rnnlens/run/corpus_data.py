@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rnnlens.adapter.corpus_batches import batches_of, tag_names
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import Corpus, CorpusConfig, EncodedCorpus, load_corpus
 from rnnlens.corpus.tokens import ReadingConfig
@@ -18,7 +17,6 @@ from rnnlens.model.traceable import Traceable
 from rnnlens.model.train.distributed import pick_device
 from rnnlens.probe.data import Sentences
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.inspect import inspect_module
 from rnnlens.probe.probes import Probes
 from rnnlens.probe.recorded_data import answers_of, recorded_dataset
 from rnnlens.probe.semantics import OUTPUT, TAG
@@ -100,6 +98,9 @@ def encoded_corpus(run: Run, moved: Moved | None = None) -> EncodedCorpus:
 
 def _module_dataset(run: Run, device: str, moved: Moved) -> Dataset:
     """For a user's module: its corpus as the batches that its code makes of it."""
+    from rnnlens.adapter.corpus_batches import batches_of, tag_names
+    from rnnlens.probe.inspect import inspect_module
+
     source, sha, config = recorded(run, moved, ReadingConfig)
     module = run.module()
     user, record = module.user, module.record  # before a large corpus is read in vain

@@ -4,6 +4,7 @@ checkpoints that its training keeps, each a run of its own in the folder `kept`.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,6 +23,7 @@ from rnnlens.base.files import (
     sha256,
     write_bytes,
     write_json,
+    write_pieces,
 )
 from rnnlens.corpus.vocabulary import Vocabulary, VocabularyFile
 from rnnlens.probe.fit_config import FitConfig
@@ -188,14 +190,19 @@ class Run:
         from rnnlens.probe.probes import stored
 
         data = packed(stored(probes.tensors(), precision))
-        hashes = {"model": self.model_hash(), "sha256": hashlib.sha256(data).hexdigest()}
-        described = {**probes.to_json(), **hashes, "made": made}
+        described = {**probes.to_json(), "model": self.model_hash(), "made": made}
         others = None
         with suppress(RnnlensError):  # there are none, or damaged ones
             others = asdict(self._probes_file())
-        if others:
-            write_json(self.path / "probes.json", {**described, "previous": others})
-        write_bytes(self.path / "probes.safetensors", data)
+
+        def describe() -> None:
+            described["sha256"] = sha.result()
+            if others:
+                write_json(self.path / "probes.json", {**described, "previous": others})
+
+        with ThreadPoolExecutor(1) as beside:  # hundreds of MB may be hashed while they are written
+            sha = beside.submit(lambda: hashlib.sha256(data).hexdigest())
+            write_pieces(self.path / "probes.safetensors", [data], describe)
         write_json(self.path / "probes.json", described)
 
     @property
@@ -274,27 +281,32 @@ class Run:
 
     def write_model(self, model: "Traceable") -> None:
         """Write the weights, then model.json with a description of the model and their hash."""
-        from rnnlens.adapter.stored import StoredModule
-        from rnnlens.base.tensors import write_tensors
         from rnnlens.model.network import Network
-        from rnnlens.states.recorded import RecordedStates
 
         if isinstance(model, Network):
-            weights: Mapping[str, Tensor] = model.state_dict()
             counts = {"labels": model.label_count, "words": model.word_count}
-            described = {**asdict(model.config), **counts}
-        elif isinstance(model, StoredModule):
-            weights, described = model.user.weights(), asdict(model.record)
+            self._write_weights(model.state_dict(), {**asdict(model.config), **counts})
+            return
+        from rnnlens.adapter.stored import StoredModule
+        from rnnlens.states.recorded import RecordedStates
+
+        if isinstance(model, StoredModule):
+            described = asdict(model.record)
             if model.pieces:
                 write_json(self.path / "tokenizer.json", asdict(model.pieces.to_keep()))
                 described["tokenizer"] = sha256(self.path / "tokenizer.json")
+            self._write_weights(model.user.weights(), described)
         elif isinstance(model, RecordedStates):  # which stay where they are
             self._write_model_file(asdict(model.record))
-            return
         else:
             raise RnnlensError(
                 f"a {type(model).__name__} cannot be saved as a run; give a network or a module"
             )
+
+    def _write_weights(self, weights: "Mapping[str, Tensor]", described: dict[str, Any]) -> None:
+        """Write weights, and model.json with their hash."""
+        from rnnlens.base.tensors import write_tensors
+
         described["sha256"] = write_tensors(self.path / "model.safetensors", weights)
         self._write_model_file(described)
 

@@ -19,6 +19,7 @@ from rnnlens.run.folder import Run
 
 _LOOK = 0.5  # seconds between looks at the loss, each of which waits for the GPU
 _OFTEN = 10.0  # seconds that are at least between saves at landmarks
+_SHARE = 50  # of the time, the part in so many that these may take
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _HANG_UP = getattr(signal, "SIGHUP", None)  # the terminal was closed; Windows has no such signal
 
@@ -78,6 +79,7 @@ class Resumable:
         self.observer, self.look, self.save = observer, look, save
         self.signal = 0
         self.looked = self.saved = self.began = time.monotonic()
+        self.took = 0.0  # seconds to save
         self.progress = Progress(
             total, done=done, unit=unit, device=device, shorter=shorter, say=self.say,
             quiet=not processes.first, leave=True,
@@ -109,8 +111,11 @@ class Resumable:
         return self.processes.any(self.signal != 0)
 
     def landmark(self) -> None:
-        """Save, unless that was done just now: a good moment to continue from has come."""
-        if time.monotonic() - self.saved >= min(_OFTEN, self.seconds):
+        """Save, unless that was done just now: a good moment to continue from has come. What takes
+        long to save is saved less often, and at least as often as `stop` does.
+        """
+        apart = max(_OFTEN, _SHARE * self.took)
+        if time.monotonic() - self.saved >= min(apart, self.seconds):
             self._save()
 
     def stopped(self) -> NoReturn:
@@ -132,10 +137,12 @@ class Resumable:
         return time.monotonic() - self.began
 
     def _save(self) -> None:
+        began = time.monotonic()
         self.look()
         if self.processes.first:
             self.save()
         self.saved = time.monotonic()
+        self.took = self.saved - began
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
         if not self.signal:

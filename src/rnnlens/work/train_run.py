@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,8 +23,6 @@ from rnnlens.corpus.vocabulary import Vocabulary
 from rnnlens.draw.measured import model_table
 from rnnlens.labels.colours import colours_of, default_colours, read_colours
 from rnnlens.labels.parts_of_speech import parts_of_speech
-from rnnlens.lens.lens import Lens
-from rnnlens.lens.open import opened
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.softmax import rows_at_once
 from rnnlens.model.text import TextSide
@@ -44,6 +42,9 @@ from rnnlens.run.record import TRAINED, TRAINING, Record
 from rnnlens.work.observer import Observer, Resumable, among, check_seconds
 from rnnlens.work.recipes import QUICK
 from rnnlens.work.train_options import TrainOptions, plain_identity
+
+if TYPE_CHECKING:  # a command that trains looks through nothing
+    from rnnlens.lens.lens import Lens
 
 _COPIES = 8  # of the weights that training holds, at most: optimiser, averages, gradients, ...
 _LOGITS = 4  # numbers that a step holds for each word and label: logits, their logarithms, ...
@@ -132,7 +133,7 @@ def train(
     checkpoint_seconds: float = 60.0,
     observer: Observer | None = None,
     **options: Any,
-) -> Lens:
+) -> "Lens":
     """Train a network on a corpus and look through it; everything is kept in a run folder.
 
     `corpus` is a file, a folder or nltk:NAME. `options` are the flags of `rnnlens train`, such as
@@ -141,10 +142,32 @@ def train(
     result, and so does the command. The lens shows the model's own predictions until probes are
     fitted: `rnnlens.fit_run("runs/mine")`.
     """
+    from rnnlens.lens.open import opened
+
+    run = Run(Path(folder))
+    train_into(
+        run, str(corpus), preset=preset, device=device, colours=colours,
+        checkpoint_seconds=checkpoint_seconds, observer=observer, **options,
+    )  # fmt: skip
+    return opened(run)
+
+
+def train_into(
+    run: Run,
+    corpus: str,
+    *,
+    preset: str | None = None,
+    device: str = "auto",
+    colours: str | Path | None = None,
+    checkpoint_seconds: float = 60.0,
+    observer: Observer | None = None,
+    **options: Any,
+) -> None:
+    """What `train` does, without looking through it: what a lens can do takes long to import."""
     check_known("train", options, CorpusConfig, NetworkConfig, TrainingConfig)
-    run, observer = Run(Path(folder)), observer or Observer()
+    observer = observer or Observer()
     words = as_words({"preset": preset, "colours": colours, **options})
-    command = shlex.join(["rnnlens", "train", str(corpus), "-o", str(folder), *words])
+    command = shlex.join(["rnnlens", "train", corpus, "-o", str(run.path), *words])
     observer = replace(observer, command=observer.command or command)
     chosen, quick = TrainOptions.of(options, preset), TrainOptions.of(options, QUICK)
     check_seconds(checkpoint_seconds)
@@ -154,7 +177,7 @@ def train(
     own_colours = read_colours(Path(colours)) if colours else None
     place = pick_device(device)
     with processes(place) as group:
-        texts = Corpus.read(str(corpus), chosen.corpus, lowercase=chosen.corpus.lowercase)
+        texts = Corpus.read(corpus, chosen.corpus, lowercase=chosen.corpus.lowercase)
         encoded = encode(texts, chosen.corpus)
         if before and before.corpus.get("hash") != encoded.hash:
             raise RnnlensError(
@@ -167,7 +190,6 @@ def train(
             tip = shorter(chosen, quick, encoded.vocabulary, place)
             job.train(before, texts, own_colours or _colours(encoded), place, tip)
         group.any(False)  # no process reads the run before it is whole
-    return opened(run)
 
 
 def _colours(corpus: EncodedCorpus) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +25,7 @@ from rnnlens.base.threads import threads_for
 from rnnlens.corpus.split import Batch, Split
 from rnnlens.model.network import Network
 from rnnlens.model.softmax import linear_nll
+from rnnlens.model.train.adamw import STATE, AdamW, Group
 from rnnlens.model.train.distributed import Processes
 from rnnlens.model.train.dropout import Dropout, Unknown
 from rnnlens.model.train.perplexity import model_perplexity, perplexity
@@ -32,7 +33,6 @@ from rnnlens.model.train.training_config import TrainingConfig as TrainingConfig
 
 _WARM_UP = 3  # plain calls before recording, in which libraries and optimiser set themselves up
 _REMEDY = "delete it to start this training anew"
-_OPTIMISER = ("step", "exp_avg", "exp_avg_sq")  # what AdamW knows of each parameter
 
 
 @dataclass
@@ -115,14 +115,7 @@ class Trainer:
         self.parameters = list(self.network.parameters())
         self.averages = list(self.average.parameters())
         self.rate = torch.tensor(config.learning_rate, device=device)
-        self.optimiser = torch.optim.AdamW(
-            self._groups(),
-            lr=self.rate,
-            betas=(0.9, 0.99),
-            weight_decay=config.weight_decay,
-            fused=True,
-            capturable=device.type == "cuda",
-        )
+        self.optimiser = AdamW(self._groups(), self.rate)
         self.dropout = Dropout(config, device, unknown)
         graphed = device.type == "cuda" and self.processes.count == 1
         self.compute = Graphs(self._compute, self.dropout.generator) if graphed else self._compute
@@ -130,14 +123,12 @@ class Trainer:
         self.progress = Progress()
         self.steps = -(-len(train) // config.batch)  # an epoch
 
-    def _groups(self) -> list[dict[str, Any]]:
+    def _groups(self) -> list[Group]:
         """The weights to learn, those apart that their cell keeps from weight decay."""
         kept = [p for layer in self.network.recurrent for p in layer.undecayed()]
         ids = {id(p) for p in kept}
-        groups: list[dict[str, Any]] = [
-            {"params": [p for p in self.parameters if id(p) not in ids]}
-        ]
-        return groups + ([{"params": kept, "weight_decay": 0.0}] if kept else [])
+        decayed = [p for p in self.parameters if id(p) not in ids]
+        return [Group(decayed, self.config.weight_decay), *([Group(kept, 0.0)] if kept else [])]
 
     @property
     def finished(self) -> bool:
@@ -205,7 +196,7 @@ class Trainer:
         scale, rate, follow = scalars
         h = self.network.hidden(inputs, self.dropout, lengths)  # (T, B, H)
         nll = self._nll(h.flatten(0, 1), targets.flatten())
-        self.optimiser.zero_grad(set_to_none=True)
+        self.network.zero_grad()
         (nll * scale).backward()
         nll = nll.detach().clone()
         self.processes.sum([*(p.grad for p in self.parameters if p.grad is not None), nll])
@@ -267,22 +258,20 @@ def _tensors(trainer: Trainer) -> dict[str, Tensor]:
     return tensors | {f"best.{name}": p for name, p in trainer.best.items()}
 
 
-def _optimiser_tensors(trainer: Trainer) -> dict[str, Tensor]:
-    """What the optimiser has after its first step, for names and shapes only."""
-    once = torch.zeros((), dtype=torch.float32)
+def _optimiser_tensors(trainer: Trainer, progress: Progress) -> dict[str, Tensor]:
+    """What the optimiser knows, by name; nothing before the first step."""
+    if not (progress.epoch or progress.step):
+        return {}
     return {
-        f"{key}.{name}": once if key == "step" else p
+        f"{key}.{name}": trainer.optimiser.state[p][key]
         for name, p in trainer.network.named_parameters()
-        for key in _OPTIMISER
+        for key in STATE
     }
 
 
 def save_checkpoint(trainer: Trainer, path: Path, identity: str) -> None:
     """Write the state; `identity` tells this training from others."""
-    tensors = _tensors(trainer)
-    for name, p in trainer.network.named_parameters():
-        for key, value in trainer.optimiser.state[p].items():
-            tensors[f"{key}.{name}"] = value
+    tensors = _tensors(trainer) | _optimiser_tensors(trainer, trainer.progress)
     write_tensors(path, tensors, CheckpointHeader(identity, trainer.progress))
 
 
@@ -302,15 +291,8 @@ def load_checkpoint(
     progress, config = header.progress, trainer.config
     if max(progress.epoch, progress.best_epoch) > config.epochs or progress.step > trainer.steps:
         raise damaged(path, "it is beyond the end of the training", _REMEDY)
-    wanted = _tensors(trainer)
-    has_begun = bool(progress.epoch or progress.step)
-    optimiser = _optimiser_tensors(trainer) if has_begun else {}
-    check_same(path, tensors, wanted | optimiser, _REMEDY)
+    wanted = _tensors(trainer) | _optimiser_tensors(trainer, progress)
+    check_same(path, tensors, wanted, _REMEDY)
     for name, values in wanted.items():
         values.copy_(tensors[name])
-    for name, p in trainer.network.named_parameters():
-        if has_begun:
-            trainer.optimiser.state[p] = {
-                key: tensors[f"{key}.{name}"].to(p.device) for key in _OPTIMISER
-            }
     trainer.progress = progress

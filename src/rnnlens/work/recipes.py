@@ -14,6 +14,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "width": 128,
         "epochs": 12,
         "batch": 24,
+        "learning_rate": 1.4e-2,
         "weight_decay": 0.15,
         "dropout_words": 0.05,
         "dropout_input": 0.2,

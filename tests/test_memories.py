@@ -110,7 +110,7 @@ def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkey
         return True
 
     monkeypatch.setattr(memories, "_finished", finished)
-    monkeypatch.setattr(memories.signal, "signal", lambda *_: None)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
     assert memories.work(bench, bench.items()) == memories._FAILED
     assert done == [0, 2]
     told = capsys.readouterr().err
@@ -125,7 +125,7 @@ def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkey
 
 @pytest.mark.parametrize(("more", "told"), [(["--train-only"], "trained"), ([], "measured")])
 def test_what_was_done_is_told(more, told, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(memories.sys, "executable", "true")
+    monkeypatch.setattr("sys.executable", "true")
     words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", "--seeds", "1", *TINY, *more]
     assert memories.conduct(memories.Bench(memories.arguments(words)), words)
     assert capsys.readouterr().out == f"parity-gru-0: {told}\n"
@@ -151,7 +151,7 @@ def test_it_goes_on_where_it_ended_and_writes_a_table(tmp_path, capsys):
     (numbers,) = found["parity"]["mingru"]
     assert 0 <= numbers["accuracy"]["beyond"] <= 1
     assert {"c1", "c2"} <= {*numbers["kinds"]}
-    assert "| mingru |" in (tmp_path / "memories.md").read_text()
+    assert "| minGRU |" in (tmp_path / "memories.md").read_text()
     measured = next((tmp_path / "measured").iterdir())
     before = measured.stat().st_mtime_ns
     assert memories.main([*words, *TINY]) == 0  # nothing is left to do

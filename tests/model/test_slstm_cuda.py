@@ -2,6 +2,7 @@
 elsewhere by Triton's interpreter if there; and the loop that does the same without them.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -120,6 +121,18 @@ def test_kernels_are_for_heads_that_fit_and_single_numbers():
     for given in (large, double):
         assert not slstm._fits(given["sums"], given["weights"])
     agree(large, 1e-5)
+
+
+def test_kernels_are_for_gpus_of_one_maker_from_a_generation_on(monkeypatch):
+    sums, weights = SimpleNamespace(dtype=torch.float32, is_cuda=True, device="cuda"), torch.ones(4)
+    for generation, hip, fits in (
+        ((8, 0), None, True),
+        ((7, 5), None, False),
+        ((9, 4), "6", False),
+    ):
+        monkeypatch.setattr(torch.version, "hip", hip)
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, it=generation: it)
+        assert slstm._fits(sums, weights) == fits
 
 
 @needs_cuda

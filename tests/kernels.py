@@ -34,7 +34,7 @@ def _let_loops_count() -> None:
     """Have the interpreter make an int of an array of one number, such as a loop goes up to, by
     itself: Triton 3.6 leaves that to numpy, which refuses it from 2.4 on.
     """
-    interpreter = import_module("triton.runtime.interpreter")
+    interpreter: Any = import_module("triton.runtime.interpreter")
     patch = getattr(interpreter, "_patch_lang_tensor", None)
     if patch is None or "scope" not in inspect.signature(patch).parameters:
         return  # an interpreter of another version

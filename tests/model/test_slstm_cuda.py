@@ -124,7 +124,7 @@ def test_kernels_are_for_heads_that_fit_and_single_numbers():
 
 
 def test_kernels_are_for_gpus_of_one_maker_from_a_generation_on(monkeypatch):
-    sums, weights = SimpleNamespace(dtype=torch.float32, is_cuda=True, device="cuda"), torch.ones(4)
+    sums: Any = SimpleNamespace(dtype=torch.float32, is_cuda=True, device="cuda")
     for generation, hip, fits in (
         ((8, 0), None, True),
         ((7, 5), None, False),
@@ -132,7 +132,7 @@ def test_kernels_are_for_gpus_of_one_maker_from_a_generation_on(monkeypatch):
     ):
         monkeypatch.setattr(torch.version, "hip", hip)
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, it=generation: it)
-        assert slstm._fits(sums, weights) == fits
+        assert slstm._fits(sums, torch.ones(4)) == fits
 
 
 @needs_cuda

@@ -73,7 +73,7 @@ def test_every_sentence_is_looked_at_once_at_a_timestep_of_its_own(formula, data
 
 def test_a_long_sentence_stays_in_its_group():
     lengths = [4] * 63 + [400]  # which reading them alone would cut in two, for less padding
-    data = Sentences(Split.joined([np.arange(length) % 5 for length in lengths]))
+    data = Sentences(Split.joined([[k % 5 for k in range(length)] for length in lengths]))
     network = Network(NetworkConfig("gru", 3), 5).initialise(0).requires_grad_(False)
     some = Dataset(network, {"test": data}, 5)
     assert len(list(data.batches(np.arange(64), some.device))) == 2

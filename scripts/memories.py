@@ -9,9 +9,10 @@ it was trained on, and beyond: brackets twice as deep, parities and products of 
 as long, recall among twice as many pairs.
 
 Whatever is finished is kept in FOLDER, and the same command goes on with the rest: also in the
-middle of a training, where `--minutes` or a signal ended it. FOLDER/memories.json has all numbers,
-FOLDER/memories.md their means over seeds. It imports no more than torch, numpy, safetensors,
-pydantic and tqdm.
+middle of a training, where `--minutes` or a signal ended it. What fails is told, and all else is
+done. FOLDER/memories.json has all numbers, FOLDER/memories.md the least to the most of all seeds,
+or their mean where a table says so. It imports no more than torch, numpy, safetensors, pydantic and
+tqdm.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
@@ -58,7 +60,7 @@ from rnnlens.work.train_options import TrainOptions
 
 Steps = list[tuple[str, str]]  # what is read, and what is right after it
 LANGUAGE, UNASKED = "language", "-"
-_STOPPED = 3  # the exit of a training that is to be continued
+_STOPPED, _FAILED = 3, 1  # exits: of a training that is to be continued, and where an item failed
 _SHARES = 2  # of a GPU's memory that a process may take, since not all need most at once
 _PATIENCE = 20  # seconds that a training has to keep how far it has come
 _TEXTS = 400  # of the test data, that memories are measured on
@@ -195,6 +197,12 @@ class Bench:
         """Where the numbers of an item are kept."""
         return self.folder / "measured" / f"{item.name}.json"
 
+    def done(self, item: Item) -> bool:
+        """Whether nothing that was asked for is left to do of an item."""
+        if self.measured(item).exists():
+            return True
+        return bool(self.args.train_only) and self.trained(item)
+
     def items(self) -> list[Item]:
         """All that there is to do, seeds last, so that every cell is there soon."""
         data = ([LANGUAGE] if self.args.corpus else []) + self.args.tasks
@@ -205,9 +213,7 @@ class Bench:
         """What is not done yet, as one process each does it: trainings of a task are over so soon
         that all seeds are one process's.
         """
-        left = [item for item in self.items() if not self.measured(item).exists()]
-        if self.args.train_only:
-            left = [item for item in left if not self.trained(item)]
+        left = [item for item in self.items() if not self.done(item)]
         groups: dict[tuple[str, str, int], list[Item]] = {}
         for item in left:
             seed = item.seed if item.data == LANGUAGE else 0
@@ -416,23 +422,38 @@ def _test_texts(corpus: EncodedCorpus) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def work(bench: Bench, items: Sequence[Item]) -> int:
-    """Train and measure items one after the other; the exit says whether all are finished."""
+    """Train and measure items one after the other, also where one fails; the exit says whether all
+    are finished.
+    """
     stopped: list[int] = []
     for one in (signal.SIGTERM, signal.SIGINT):
         signal.signal(one, lambda number, _: stopped.append(number))
     if bench.device.type == "cuda":  # so that nobody keeps memory that others are short of
         share = min(1.0, _SHARES / bench.args.jobs)
         torch.cuda.set_per_process_memory_fraction(share, bench.device)
+    failed = list[str]()
     for item in items:
-        trained = None if stopped else train(bench, item, lambda: bool(stopped))
-        if trained is None:
-            return _STOPPED
-        if bench.args.train_only:
+        if bench.done(item):
             continue
+        try:
+            if stopped or not _finished(bench, item, lambda: bool(stopped)):
+                return _STOPPED
+        except Exception:  # noqa: BLE001 - whatever it is, other seeds may have no such trouble
+            print(f"{item.name}: failed", traceback.format_exc(), sep="\n", file=sys.stderr)
+            failed.append(item.name)
+    return _FAILED if failed else 0
+
+
+def _finished(bench: Bench, item: Item, stop: Callable[[], bool]) -> bool:
+    """Train and measure an item; whether it was not stopped before its end."""
+    trained = train(bench, item, stop)
+    if trained is None:
+        return False
+    if not bench.args.train_only:
         numbers = Measures(bench, item, *trained).numbers()
         bench.measured(item).parent.mkdir(parents=True, exist_ok=True)
         write_text(bench.measured(item), json.dumps(numbers))
-    return 0
+    return True
 
 
 # All of them.
@@ -446,6 +467,7 @@ def conduct(bench: Bench, argv: Sequence[str]) -> bool:
     left = [",".join(item.name for item in group) for group in bench.left()]
     at_work: dict[str, subprocess.Popen[bytes]] = {}
     failed: list[str] = []
+    done = "trained" if bench.args.train_only else "measured"
     again: set[str] = set()  # what failed once: others beside it may have taken the memory
     while (left or at_work) and time.monotonic() < end:
         while left and len(at_work) < bench.args.jobs:
@@ -459,7 +481,7 @@ def conduct(bench: Bench, argv: Sequence[str]) -> bool:
                 left.append(names)
             elif process.returncode:
                 failed.append(names)
-            print(f"{names}: {'failed' if process.returncode else 'measured'}", flush=True)
+            print(f"{names}: {'failed' if process.returncode else done}", flush=True)
     for process in at_work.values():
         process.terminate()
     for process in at_work.values():
@@ -500,7 +522,9 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _short(value: float, digits: int = 2) -> str:
-    """A number as tables have it: .97, 1.03, 12, 115."""
+    """A number as tables have it: .97, 1.03, 12, 115, 1,234."""
+    if abs(value) >= 999.5:  # which three digits would round to 1e+03
+        return f"{value:,.0f}"
     told = f"{value:.{digits}f}" if abs(value) < 10 else f"{value:.3g}"
     return told.replace("0.", ".", 1) if abs(value) < 1 else told
 
@@ -545,8 +569,11 @@ def roles(cell: str, layer: int) -> dict[str, str]:
         how = memory.memory
         found = {"decay": how.decay, "written": how.write, "kept": how.kept, "erased": how.erased,
                  "memory": memory.id}  # fmt: skip
-    letters = [kind.id for kind in kinds]
-    found |= {name: letter for name, letter in (("read", "r"), ("sum", "t")) if letter in letters}
+    for kind in kinds:
+        if kind.id == "r" and kind.name == "read":  # of a GRU it is a gate
+            found["read"] = kind.id
+        elif kind.id == "t":
+            found["sum"] = kind.id
     found["output"] = CELLS[cell].output.id
     return {name: f"{letter}{layer}" for name, letter in found.items() if letter}
 
@@ -637,9 +664,11 @@ def _said(cell: str, seeds: Seeds) -> str:
         return ""
     last = roles(cell, seeds[0]["layers"])
     kinds = [last[role] for role in ("memory", "output") if role in last]
-    told = [[one["kinds"][kind]["perplexity"] for one in seeds] for kind in dict.fromkeys(kinds)]
+    told = [[one["kinds"][kind]["perplexity"] for one in seeds if kind in one["kinds"]]
+            for kind in dict.fromkeys(kinds)]  # fmt: skip
     frequencies = [one["model"]["test"]["unigram"] for one in seeds]
-    return "; ".join(map(_range, (frequencies, *told, [_own(one) for one in seeds])))
+    parts = (frequencies, *told, [_own(one) for one in seeds])
+    return "; ".join(_range(values) if values else UNASKED for values in parts)
 
 
 def _names(given: str) -> list[str]:

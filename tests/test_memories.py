@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from itertools import permutations
 
 import pytest
@@ -77,6 +78,59 @@ def test_parity_is_of_the_ones_so_far():
         assert right == ("odd" if ones % 2 else "even")
 
 
+def test_a_reset_gate_is_not_what_is_read():
+    assert "read" not in memories.roles("gru", 1)
+    assert memories.roles("slstm", 2)["read"] == "r2"
+    assert memories.roles("deltanet", 1)["read"] == "r1"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(0.97, ".97"), (1.03, "1.03"), (12.3, "12.3"), (115.2, "115"), (999.4, "999"),
+     (999.6, "1,000"), (1234.5, "1,234"), (2_500_000.0, "2,500,000")],
+)  # fmt: skip
+def test_numbers_are_short_and_plain(value, told):
+    assert memories._short(value) == told
+
+
+def test_a_kind_without_a_probe_is_left_out():
+    test = {"unigram": 4.0, "perplexity": 2.0}
+    seed = {"layers": 1, "model": {"test": test}, "kinds": {"h1": {"perplexity": 3.0}}}
+    assert memories._said("lstm", [seed]) == "4.00; -; 3.00; 2.00"
+
+
+def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkeypatch, capsys):
+    words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", *TINY]
+    bench, done = memories.Bench(memories.arguments(words)), list[int]()
+
+    def finished(_: memories.Bench, item: memories.Item, __: Callable[[], bool]) -> bool:
+        if item.seed == 1:
+            raise RuntimeError("no room")
+        done.append(item.seed)
+        return True
+
+    monkeypatch.setattr(memories, "_finished", finished)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    assert memories.work(bench, bench.items()) == memories._FAILED
+    assert done == [0, 2]
+    told = capsys.readouterr().err
+    assert "parity-gru-1: failed" in told
+    assert "RuntimeError: no room" in told
+    bench.measured(bench.items()[1]).parent.mkdir()
+    bench.measured(bench.items()[1]).touch()
+    assert memories.work(bench, bench.items()[:2]) == 0  # what is done is not done again
+    monkeypatch.setattr(memories, "_finished", lambda *_: False)
+    assert memories.work(bench, bench.items()) == memories._STOPPED
+
+
+@pytest.mark.parametrize(("more", "told"), [(["--train-only"], "trained"), ([], "measured")])
+def test_what_was_done_is_told(more, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.executable", "true")
+    words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", "--seeds", "1", *TINY, *more]
+    assert memories.conduct(memories.Bench(memories.arguments(words)), words)
+    assert capsys.readouterr().out == f"parity-gru-0: {told}\n"
+
+
 @pytest.mark.release
 def test_it_goes_on_where_it_ended_and_writes_a_table(tmp_path, capsys):
     words = [
@@ -96,8 +150,8 @@ def test_it_goes_on_where_it_ended_and_writes_a_table(tmp_path, capsys):
     found = json.loads((tmp_path / "memories.json").read_text())
     (numbers,) = found["parity"]["mingru"]
     assert 0 <= numbers["accuracy"]["beyond"] <= 1
-    assert {"c1", "c2"} <= {*numbers["kinds"]} & {*numbers["lost"]}
-    assert "| mingru |" in (tmp_path / "memories.md").read_text()
+    assert {"c1", "c2"} <= {*numbers["kinds"]}
+    assert "| minGRU |" in (tmp_path / "memories.md").read_text()
     measured = next((tmp_path / "measured").iterdir())
     before = measured.stat().st_mtime_ns
     assert memories.main([*words, *TINY]) == 0  # nothing is left to do

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.fixtures import formula_run
 from torch import Tensor
@@ -64,6 +64,7 @@ def read(length: int, inputs: int, seed: int) -> Tensor:
 
 @every
 @given(st.sampled_from([1, 2, 3, 7, 64, 65, 130]), st.sampled_from([6, 4]), st.integers(0, 2**31))
+@example(130, 4, 0)  # more than are computed together
 @settings(deadline=None, max_examples=4)
 def test_all_timesteps_at_once_are_what_they_are_one_by_one(name, length, inputs, seed):
     layer, x = layer_of(name, inputs, seed), read(length, inputs, seed)
@@ -72,8 +73,8 @@ def test_all_timesteps_at_once_are_what_they_are_one_by_one(name, length, inputs
         cell, start = layer.cell, layer.cell.start(w, 2)
         stepwise = cell._stepwise(x.to(precision), start, w, {})
         size = {kind: max(1.0, float(v.abs().max())) for kind, v in stepwise.items()}
-        for by_kernel in (linear.has_kernels, lambda _: True):  # as on a CPU, as on a GPU
-            with patch.object(linear, "has_kernels", by_kernel):
+        for by_kernel in (linear.computed_together, lambda _: True):  # as on CPU, CUDA
+            with patch.object(linear, "computed_together", by_kernel):
                 states = cell.states(x.to(precision), start, w)
                 for kind, values in states.items():
                     assert float((values - stepwise[kind]).abs().max()) < near * size[kind], kind

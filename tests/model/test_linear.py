@@ -1,12 +1,16 @@
 """Recurrences with a linear memory: every family against a plain loop, its edits, its writers."""
 
+import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from rnnlens.ask.memory import Direction, stored
+from rnnlens.base.pace import paced
+from rnnlens.model import linear
 from rnnlens.model.cell import Change, States, Weights
 from rnnlens.model.cells.linear_memories import (
     MLSTM,
@@ -235,10 +239,57 @@ def test_a_scan_goes_on_where_another_ended(family):
     cell, w, _ = family
     given = _given(cell)
     first = Scan(cell, {k: v[:4] for k, v in given.items()}, cell.begin(given), w)
-    first.reads()
-    rest = Scan(cell, {k: v[4:] for k, v in given.items()}, first.last, w)
+    last = cell.wide({kind: first.states[kind][-1] for kind in cell.carried})
+    rest = Scan(cell, {k: v[4:] for k, v in given.items()}, last, w)
     whole = Scan(cell, given, cell.begin(given), w)
     torch.testing.assert_close(rest.reads(), whole.reads()[4:])
+
+
+class Counted:
+    """A pace that counts the pieces of work."""
+
+    waited, pieces = 0.0, 0
+
+    def checkpoint(self) -> None:
+        self.pieces += 1
+
+    def leave(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("room", [3, STEPS])
+@torch.no_grad()
+def test_timesteps_together_are_as_many_as_there_is_room_for(family, room, monkeypatch):
+    cell, w, _ = family
+    given, chunk, pace = _given(cell), linear._chunk, Counted()
+    start, lengths, held = cell.begin(given), list[int](), list[Any]()
+    wanted = Scan(cell, given, start, w)
+    reads, states = wanted.reads(), {kind: wanted.states[kind] for kind in cell.carried}
+
+    def noted(cell: LinearCell, now: States, before: States, w: Weights) -> tuple[Tensor, States]:
+        assert not any(one() is not None for one in held)  # what was computed before is let go
+        for values in before.values():
+            assert values.untyped_storage().nbytes() == values.nbytes  # and so is its storage
+        read, every = chunk(cell, now, before, w)
+        lengths.append(len(read))
+        held.extend(weakref.ref(one) for one in every.values() if one is not read)
+        return read, every
+
+    monkeypatch.setattr(linear, "computed_together", lambda _: True)
+    monkeypatch.setattr(linear, "_ROOM", room * sum(one.numel() for one in start.values()) + 1)
+    monkeypatch.setattr(linear, "_chunk", noted)
+    scan = Scan(cell, given, start, w)
+    with paced(pace):
+        torch.testing.assert_close(scan.reads(), reads)
+    assert lengths == [min(room, STEPS - first) for first in range(0, STEPS, room)]
+    assert pace.pieces == len(lengths)
+    for kind, values in states.items():
+        torch.testing.assert_close(scan.states[kind], values)
+
+
+def test_one_timestep_is_computed_where_there_is_room_for_none():
+    assert linear._timesteps({"c": torch.empty(linear._ROOM + 1, device="meta")}) == 1
+    assert linear._timesteps({"c": torch.empty(2, 3)}) == linear._CHUNK
 
 
 def test_what_an_edit_does_can_be_differentiated(family):

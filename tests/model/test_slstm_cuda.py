@@ -2,10 +2,12 @@
 elsewhere by Triton's interpreter if there; and the loop that does the same without them.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from tests.kernels import CUDA, DEVICE, kernels_of
 from torch import Tensor
 
@@ -92,6 +94,17 @@ def test_kernels_are_one_step_after_the_other(kernels, steps, texts, heads, size
     agree(drawn(steps, texts, heads, size, fresh, device=DEVICE, dtype=torch.float32), 1e-5)
 
 
+def test_small_cell_inputs_are_as_exact_as_large_ones(kernels):
+    sizes = torch.tensor([1e-6, 1e-4, 3e-3, 0.05, 0.0999, 0.1001, 0.7, 9.0])
+    a = torch.cat([-sizes, sizes]).to(DEVICE)
+    given = drawn(1, 1, 1, len(a), True, device=DEVICE, dtype=torch.float32)
+    given["sums"] = F.pad(a, (2 * len(a), len(a)))[None, None]  # with all gates at zero
+    wanted = torch.sigmoid(torch.zeros(1, device=DEVICE)) * a.double().tanh()
+    with torch.no_grad():
+        found = read(SLSTM(1), given)[0, 0]
+    torch.testing.assert_close(found.double(), wanted, rtol=2e-6, atol=0)
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_cuda)])
 @shapes
 @STARTS
@@ -110,6 +123,18 @@ def test_kernels_are_for_heads_that_fit_and_single_numbers():
     agree(large, 1e-5)
 
 
+def test_kernels_are_for_gpus_of_one_maker_from_a_generation_on(monkeypatch):
+    sums: Any = SimpleNamespace(dtype=torch.float32, is_cuda=True, device="cuda")
+    for generation, hip, fits in (
+        ((8, 0), None, True),
+        ((7, 5), None, False),
+        ((9, 4), "6", False),
+    ):
+        monkeypatch.setattr(torch.version, "hip", hip)
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, it=generation: it)
+        assert slstm._fits(sums, torch.ones(4)) == fits
+
+
 @needs_cuda
 def test_a_graph_records_shapes_that_were_not_compiled_for():
     """As training does: what comes first compiles, what is recorded later has other shapes."""
@@ -122,7 +147,7 @@ def test_a_graph_records_shapes_that_were_not_compiled_for():
     stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
         slope_of(drawn(16, 64, 6, 50, True, **like))
-    given = drawn(7, 33, 6, 50, True, **like)
+    given = drawn(1, 33, 6, 50, True, **like)  # one, which Triton would make a constant of
     torch.cuda.synchronize()
     with torch.cuda.graph(graph, stream=stream):
         found = slope_of(given)

@@ -9,7 +9,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.split import Split
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.traceable import Trace
-from rnnlens.probe.data import side_by_side
+from rnnlens.probe.data import Sentences, batch_starts
 
 
 def states_one_by_one(network, split, shift):
@@ -88,13 +88,20 @@ def test_labels_agree_with_looking_them_up_one_by_one(sentences, steps):
 
 def test_sentences_side_by_side_are_so_alike_that_padding_is_worth_it():
     lengths = np.sort(np.random.default_rng(0).integers(1, 90, 3000))
-    groups = np.split(lengths, side_by_side(lengths))
+    groups = np.split(lengths, batch_starts(lengths))
     assert np.concatenate(groups).tolist() == lengths.tolist()
     assert max(map(len, groups)) <= 1024
     for group in groups:  # to cut it in two would cost more than it saves
         assert (group[-1] - group).sum() <= 32 * group[-1]
     assert len(groups) < 20
-    assert side_by_side(np.full(2500, 7)) == [1024, 2048]
-    assert side_by_side(np.full(1000, 80)) == [409, 818]  # 32,768 timesteps at most
-    assert side_by_side(np.array([10**5, 10**5])) == [1]
-    assert side_by_side(np.array([3])) == []
+    assert batch_starts(np.full(2500, 7)) == [1024, 2048]
+    assert batch_starts(np.full(1000, 80)) == [409, 818]  # 32,768 timesteps at most
+    assert batch_starts(np.array([10**5, 10**5])) == [1]
+    assert batch_starts(np.array([3])) == []
+
+
+def test_of_no_sentences_there_is_no_batch():
+    data = Sentences(Split.joined([[1, 2], [3, 4, 5]]))
+    for batches in (data.batches, data.together):
+        assert not list(batches(np.array([], np.int64), torch.device("cpu")))
+        assert len(list(batches(np.arange(2), torch.device("cpu")))) == 1

@@ -71,6 +71,16 @@ def test_every_sentence_is_looked_at_once_at_a_timestep_of_its_own(formula, data
             assert torch.allclose(place.logits[: len(window), k], window, atol=1e-5)
 
 
+def test_a_long_sentence_stays_in_its_group():
+    lengths = [4] * 63 + [400]  # which reading them alone would cut in two, for less padding
+    data = Sentences(Split.joined([[k % 5 for k in range(length)] for length in lengths]))
+    network = Network(NetworkConfig("gru", 3), 5).initialise(0).requires_grad_(False)
+    some = Dataset(network, {"test": data}, 5)
+    assert len(list(data.batches(np.arange(64), some.device))) == 2
+    (place,) = places(some, 64, 0)
+    assert len(place) == 64
+
+
 def test_effects_are_those_of_pushes_made_one_by_one(formula, dataset):
     found = {use.kind: use for use in used(formula.subject.probes, dataset, labels=4)}
     assert list(found) == [kind.id for kind in formula.subject.model.kinds]

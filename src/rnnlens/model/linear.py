@@ -28,6 +28,7 @@ from rnnlens.model.transition import Matrix, Transition
 Shape = tuple[int, ...]
 _TOGETHER = 16  # timesteps whose decay and write are computed at once
 _CHUNK = 64  # timesteps of a scan; of longer sequences states are computed again to learn
+_ROOM = 1 << 25  # numbers of memories that a chunk holds, unless one timestep alone has more
 
 
 class Given(NamedTuple):
@@ -216,9 +217,9 @@ class LinearCell(Cell):
         return Scan(self, given, self.wide(start), w, edits).states
 
 
-def has_kernels(values: Tensor) -> bool:
-    """Whether all timesteps of such values are best computed together, unless they are learnt from:
-    on a GPU each would otherwise wait for many small kernels.
+def computed_together(values: Tensor) -> bool:
+    """Whether all timesteps of such values are best computed together: on CUDA, where each would
+    wait for many small kernels, unless gradients may be asked for.
     """
     return values.is_cuda and not torch.is_grad_enabled()
 
@@ -242,7 +243,7 @@ class Scan:
         self.length = len(next(iter(given.values())))
         self._edited: dict[int, States] = {}
         self._kept: States = {}  # carried kinds (T, B, ...) that others follow from
-        self.at_once = not self.edits and has_kernels(next(iter(given.values())))
+        self.at_once = not self.edits and computed_together(next(iter(given.values())))
 
     def _changed(self, kind: str, values: Tensor) -> Tensor:
         """Given states with those of edited timesteps in their places."""
@@ -281,23 +282,33 @@ class Scan:
                     whole[kind][t] = after[kind]
             reads.append(read)
             before = after
-        self.last = before
         whole = whole or {kind: torch.stack(some) for kind, some in rows.items()}
         return torch.stack(reads), whole
 
     def _run_at_once(self, keep: tuple[str, ...]) -> tuple[Tensor, States]:
         """The same, many timesteps at a time."""
-        before, reads = self.start, list[Tensor]()
-        parts: dict[str, list[Tensor]] = {kind: [] for kind in keep}
-        for first in range(0, self.length, _CHUNK):
-            now = {kind: values[first : first + _CHUNK] for kind, values in self.given.items()}
-            read, every = _chunk(self.cell, now, before, self.w)
-            before = {kind: values[-1] for kind, values in every.items()}
+        before, reads, whole = self.start, list[Tensor](), dict[str, Tensor]()
+        most = _timesteps(before)
+        for first in range(0, self.length, most):
+            checkpoint()
+            some = slice(first, first + most)
+            read, before = self._run_some(some, before, keep, whole)
             reads.append(read)
-            for kind in keep:
-                parts[kind].append(every[kind])
-        self.last = before
-        return torch.cat(reads), {kind: torch.cat(some) for kind, some in parts.items()}
+        return torch.cat(reads), whole
+
+    def _run_some(
+        self, some: slice, before: States, keep: tuple[str, ...], whole: States
+    ) -> tuple[Tensor, States]:
+        """What is read at some timesteps and carried out of them; kinds to `keep` go to `whole`.
+        Nothing else of them is held when the next are computed.
+        """
+        now = {kind: values[some] for kind, values in self.given.items()}
+        read, every = _chunk(self.cell, now, before, self.w)
+        for kind in keep:
+            if kind not in whole:
+                whole[kind] = every[kind].new_empty(self.length, *every[kind].shape[1:])
+            whole[kind][some] = every[kind]
+        return read, {kind: values[-1].clone() for kind, values in every.items()}
 
     @property
     def states(self) -> LazyStates:
@@ -377,6 +388,12 @@ class Scan:
     def _before(self, kind: str) -> Tensor:
         """A carried kind before every timestep."""
         return torch.cat([self.start[kind][None].to(self._carried(kind)), self._kept[kind][:-1]])
+
+
+def _timesteps(start: States) -> int:
+    """How many timesteps are computed together, so that wide memories take no more room."""
+    numbers = sum(values.numel() for values in start.values())
+    return min(_CHUNK, max(1, _ROOM // max(1, numbers)))
 
 
 def read_at_once(cell: LinearCell, given: States, start: States, w: Weights) -> Tensor:

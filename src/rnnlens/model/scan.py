@@ -1,5 +1,6 @@
-"""The states of a linear memory at every timestep of a sequence at once, for training:
-S = T(S₋₁) + W, whose decays and writes are all known beforehand.
+"""The states of a linear memory at every timestep of a sequence at once: S = T(S₋₁) + W, whose
+decays and writes are all known beforehand. For training, and on CUDA for all that nothing is learnt
+from.
 
 On CUDA one kernel takes every number through time, elsewhere a loop does, in place; neither keeps
 more for its gradients than the states, which go the same way back. Nothing is divided by a decay,

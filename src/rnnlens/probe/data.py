@@ -51,6 +51,10 @@ class Data(ABC):
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
         """The chosen pieces, put together into batches for the model."""
 
+    def together(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
+        """The chosen pieces in one batch, whatever padding costs, where they can be in one."""
+        return self.batches(chosen, device)
+
     def in_order(self, chosen: Ints) -> Ints | None:  # noqa: ARG002 - not every data can tell
         """The chosen pieces in the order in which their sequences come, where each piece is one
         sequence.
@@ -88,16 +92,22 @@ class Sentences(Data):
 
     def batches(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
         """Sentences of similar length side by side, (T, B)."""
-        split, chosen = self.split, self.in_order(chosen)
-        for group in np.split(chosen, side_by_side(split.lengths[chosen])):
-            read = split.batch(group)
-            others = {}
-            if self.tags is not None:
-                tags = self.tags.batch(group).inputs
-                others[TAG] = torch.where(read.targets >= 0, tags, NONE)
-            inputs = read.inputs.to(device)
-            given = (inputs, read.lengths.to(device)) if self.with_lengths else inputs
-            yield Batch(given, read.targets, read.inputs, others)
+        chosen = self.in_order(chosen)
+        for group in np.split(chosen, batch_starts(self.split.lengths[chosen])):
+            yield from self.together(group, device)
+
+    def together(self, chosen: Ints, device: torch.device) -> Iterator[Batch]:
+        if not len(chosen):
+            return
+        group = self.in_order(chosen)
+        read = self.split.batch(group)
+        others = {}
+        if self.tags is not None:
+            tags = self.tags.batch(group).inputs
+            others[TAG] = torch.where(read.targets >= 0, tags, NONE)
+        inputs = read.inputs.to(device)
+        given = (inputs, read.lengths.to(device)) if self.with_lengths else inputs
+        yield Batch(given, read.targets, read.inputs, others)
 
     def in_order(self, chosen: Ints) -> Ints:
         return chosen[np.argsort(self.split.lengths[chosen], kind="stable")]
@@ -120,8 +130,8 @@ class Sentences(Data):
         return int(np.maximum(0, self.counts - abs(steps) + precedes).sum())
 
 
-def side_by_side(lengths: Ints) -> list[int]:
-    """Where a new batch begins among sentences of these lengths, shortest first: where padding
+def batch_starts(lengths: Ints) -> list[int]:
+    """Where another batch begins among sentences of these lengths, shortest first: where padding
     would cost more than that, or memory.
     """
     cuts, first, padding = list[int](), 0, 0

@@ -104,7 +104,11 @@ def places(dataset: Dataset, sentences: int, seed: int, later: int = 0) -> Itera
 
 
 def drawn(dataset: Dataset, sentences: int, draw: np.random.Generator) -> Iterator[Batch]:
-    """Batches of test sequences, about so many or, where pieces are whole batches, all of them."""
+    """Batches of test sequences, about so many or, where pieces are whole batches, all of them.
+
+    A group of sentences is one batch, however long they are: a state is put where another of its
+    group was, so that of a sentence by itself there is nothing to put.
+    """
     data = dataset.splits["test"]
     order = draw.permutation(np.flatnonzero(data.counts > 0))
     order = order[: sentences if not data.whole_pieces else None]
@@ -112,7 +116,7 @@ def drawn(dataset: Dataset, sentences: int, draw: np.random.Generator) -> Iterat
         order = order[np.argsort(data.counts[order], kind="stable")]
     size = 1 if data.whole_pieces else _AT_ONCE
     for first in range(0, len(order), size):
-        yield from data.batches(order[first : first + size], dataset.device)
+        yield from data.together(order[first : first + size], dataset.device)
 
 
 def _placed(

@@ -537,6 +537,15 @@ class RWKV4(LinearCell):
         m = torch.maximum(decayed, now["K"])
         return {"m": m, "a": torch.exp(decayed - m), "b": torch.exp(now["K"] - m)}
 
+    def gates_at_once(self, given: States, start: States, w: Weights) -> States:
+        decay = w["a"].to(start["m"])
+        m, back = torch.cat([start["m"][None], given["K"]]), 1
+        while back < len(m):  # the largest of the last 2, 4, 8 timesteps, to all of them
+            m = torch.cat([m[:back], torch.maximum(m[back:], m[:-back] + back * decay)])
+            back *= 2
+        decayed, m = m[:-1] + decay, m[1:]
+        return {"m": m, "a": torch.exp(decayed - m), "b": torch.exp(given["K"] - m)}
+
     def true_decay(self, memory: str, now: States, w: Weights) -> Tensor:  # noqa: ARG002
         return w["a"].to(now["K"]).exp().expand_as(now["K"])
 

@@ -186,10 +186,13 @@ def _backward(
 
 def _fits(sums: Tensor, weights: Tensor) -> bool:
     """Whether a kernel can hold a head, and multiply its numbers. GPUs before Ampere have less
-    memory for a program than four matrices of the largest take.
+    memory for a program than four matrices of the largest take; AMD's generations have other
+    numbers.
     """
     small = sums.dtype == torch.float32 and weights.shape[-1] <= _LARGEST
-    return small and sums.is_cuda and torch.cuda.get_device_capability(sums.device) >= (8, 0)
+    if not small or not sums.is_cuda or torch.version.hip is not None:
+        return False
+    return torch.cuda.get_device_capability(sums.device) >= (8, 0)
 
 
 def _triton() -> Any:

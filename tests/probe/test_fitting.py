@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -389,3 +390,14 @@ def test_the_rate_rises_and_falls():
     assert rates.index(max(rates)) == 9
     assert rates[0] < 0.06
     assert rates[-1] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("probe", ["linear", "shared"])
+def test_kept_weights_are_looked_at_again_where_steps_round_them(network, train, valid, probe):
+    fitter = fitted(network, train, valid, probe=probe, epochs=1)
+    before, k = fitter._tell(), fitter.kinds.index("h1")
+    assert before[k]
+    fitter.best["map"][k] *= -50.0 if probe == "linear" else torch.nan  # of what is kept alone
+    assert fitter._tell() == before  # by the weights of the steps
+    fitter.family.stack = replace(fitter.family.stack, map=fitter.family.stack.map.bfloat16())
+    assert fitter._tell() == [one and n != k for n, one in enumerate(before)]

@@ -48,6 +48,7 @@ _LEAST_EPOCHS, _MOST_EPOCHS = 3, 60  # where there are few
 _WIDE = 300  # units of a kind that _RATE is for; fewer must each move further
 _NARROW = 24  # the fewest units that this was measured with
 _ROUNDING = 1e-6  # nats by which a probe must be better than the frequencies
+_SAMPLE = 16_384  # validation states by which that is looked at again where steps round weights
 _FROM_PRIOR = 5  # factor of the learning rate where fitting starts from the prior
 # Of few labels: in all epochs together so many states, and steps so long that only the last, which
 # are short, settle anything.
@@ -486,12 +487,34 @@ class Fitter:
 
     def result(self) -> Stack:
         """The best probes; of a kind that tells no more than the frequencies of labels, these."""
-        prior = self._frequencies()
-        for k, best in enumerate(self.progress.best):
-            if best >= prior - _ROUNDING:
+        for k, better in enumerate(self._tell()):
+            if not better:
                 self.family.silence(k, self.best, self.log_prior)
         found = replace(self.family.result(self.best), questions=self.questions)
         return found.to(torch.device("cpu"))
+
+    @torch.no_grad()
+    def _tell(self) -> list[bool]:
+        """Whether the best probe of each kind tells more than the frequencies: by all validation
+        data with the weights that steps were taken with, and, where these were rounded, by some of
+        it with those that are kept: of a kind of thousands of units these may say something else.
+        """
+        prior = self._frequencies()
+        told = [best < prior - _ROUNDING for best in self.progress.best]
+        if self.family.stack.map.dtype == torch.float32:
+            return told
+        chunk = next(chunk for chunk in self.valid.chunks() if len(chunk.labels))
+        labels, kept = chunk.labels[:_SAMPLE], self.family.result(self.best)
+        prior = prior_nll(self.answers, self.log_prior, labels)
+        exact = (self._of_kept(kept, k, chunk, labels) for k in range(len(self.kinds)))
+        return [a and nll < prior for a, nll in zip(told, exact, strict=True)]
+
+    def _of_kept(self, kept: Stack, k: int, chunk: Chunk, labels: Tensor) -> float:
+        """The negative log-likelihood of labels of a chunk, by the k-th probe as it is kept."""
+        x = kept.prepare(k, chunk.states[self.kinds[k]][: len(labels)])
+        pieces = zip(x.split(self.at_once), labels.split(self.at_once), strict=True)
+        asked = (self.answers.questions(kept.logits(k, some), right) for some, right in pieces)
+        return sum(float(F.cross_entropy(*one, reduction="sum")) for one in asked)
 
 
 def at_once(labels: int, device: torch.device) -> int:

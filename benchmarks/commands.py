@@ -68,7 +68,7 @@ PARTS: dict[str, Sequence[str]] = {
     "hashing": ("rnnlens.run.folder:Run.model_hash", "rnnlens.run.folder:Run.probes_hash"),
     "opening the run": ("rnnlens.work.corpus_jobs:opened",),
     "the index's texts": ("rnnlens.work.corpus_jobs:_texts",),
-    "looking at what was begun": ("rnnlens.search.build:Builder.begin",),
+    "the map's axes, and what was begun": ("rnnlens.search.build:Builder.begin",),
     "finishing the index": ("rnnlens.search.build:Builder.finish",),
 }  # fmt: skip
 

@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from rnnlens.probe import frames
 from rnnlens.probe.dataset import Stream
 from rnnlens.probe.fit_loop import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter, Recipe
+from rnnlens.probe.kernels import sigmoid_gradient_
 from rnnlens.probe.probes import Probes
 
 
@@ -401,3 +403,17 @@ def test_kept_weights_are_looked_at_again_where_steps_round_them(network, train,
     assert fitter._tell() == before  # by the weights of the steps
     fitter.family.stack = replace(fitter.family.stack, map=fitter.family.stack.map.bfloat16())
     assert fitter._tell() == [one and n != k for n, one in enumerate(before)]
+
+
+def test_frequencies_of_sets_of_labels_are_counted_as_steps_count_them():
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.rand(50, 10, generator=generator) < 0.3
+    answers = LabelSet.numbered(10)
+    answers = replace(answers, several=True)
+    prior = answers.prior(answers.counts(labels))
+    fitter = SimpleNamespace(answers=answers, log_prior=prior)
+    told = Fitter._by_frequencies(fitter, labels)  # type: ignore[arg-type]
+    logits = prior.float().expand(len(labels), -1).clone()
+    assert told == pytest.approx(
+        float(sigmoid_gradient_(logits, labels.float(), 10, 1.0).sum()), rel=1e-5
+    )

@@ -3,6 +3,7 @@
 import json
 import math
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -17,10 +18,11 @@ import rnnlens
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import sha256, write_bytes
 from rnnlens.lens.open import opened
+from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.train.distributed import Processes
 from rnnlens.run.folder import Run
 from rnnlens.search import build as build_module
-from rnnlens.search.build import Builder, rounded
+from rnnlens.search.build import Builder, _PartMaker, rounded
 from rnnlens.search.index_files import TOP
 from rnnlens.search.store import Index
 
@@ -261,3 +263,15 @@ def test_the_schema_is_plain(indexed):
     schema = pq.read_schema(index.folder / index.manifest.parts[0].file)
     assert {str(kind) for kind in schema.types} == {"int32", "float", "string", "bool"}
     assert json.loads((index.folder / "manifest.json").read_text())["contents"]["top"] == TOP
+
+
+@pytest.mark.parametrize(("ours", "room", "lists"), [(True, 80, 2), (True, 8, 0), (False, 80, 0)])
+def test_a_gpu_measures_beside_tracing_where_there_is_room_and_nobody_changes_precision(
+    monkeypatch, ours, room, lists
+):
+    of_gpu = SimpleNamespace(total_memory=room * 2**30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: of_gpu)
+    maker = object.__new__(_PartMaker)
+    maker.predictor = SimpleNamespace(device=torch.device("cuda"))  # type: ignore[assignment]
+    maker.model = Network(NetworkConfig(width=2), 3) if ours else SimpleNamespace()  # type: ignore[assignment]
+    assert maker._ahead == lists

@@ -6,6 +6,7 @@ wants the declarations alone: `rnnlens --help` and `rnnlens find` import no torc
 
 import atexit
 import gc
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -29,6 +30,8 @@ def import_torch() -> None:
     """Import torch without looking for garbage on the way: there is none, and what is there stays,
     so that nobody has to look through it again. That takes a tenth of the time.
     """
+    if "torch" in sys.modules:
+        return
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -48,7 +48,8 @@ _LEAST_EPOCHS, _MOST_EPOCHS = 3, 60  # where there are few
 _WIDE = 300  # units of a kind that _RATE is for; fewer must each move further
 _NARROW = 24  # the fewest units that this was measured with
 _ROUNDING = 1e-6  # nats by which a probe must be better than the frequencies
-_SAMPLE = 16_384  # validation states by which that is looked at again where steps round weights
+_SAMPLE = 16_384  # validation states by which that is looked at again where steps round weights,
+_CLEARLY = 0.1  # and nats by which a probe is then worse
 _FROM_PRIOR = 5  # factor of the learning rate where fitting starts from the prior
 # Of few labels: in all epochs together so many states, and steps so long that only the last, which
 # are short, settle anything.
@@ -441,7 +442,7 @@ class Fitter:
         for chunk in self.valid.chunks():
             count += len(chunk.labels)
             if self._prior_nll is None:
-                prior += prior_nll(self.answers, self.log_prior, chunk.labels)
+                prior += self._by_frequencies(chunk.labels)
             if self._limits is None and len(chunk.labels):
                 sizes.add(self.family.stack, chunk.states)
             total += torch.stack(self._each(partial(self._nll, chunk)))
@@ -481,9 +482,16 @@ class Fitter:
         """The mean negative log-likelihood of validation data by the frequencies of labels."""
         if self._prior_nll is None:  # of a fit that was continued at its very end
             labels = [chunk.labels for chunk in self.valid.chunks()]
-            total = sum(prior_nll(self.answers, self.log_prior, some) for some in labels)
+            total = sum(map(self._by_frequencies, labels))
             self._prior_nll = total / max(1, sum(map(len, labels)))
         return self._prior_nll
+
+    def _by_frequencies(self, labels: Tensor) -> float:
+        """The negative log-likelihood of labels by how often each occurs, as steps count it: where
+        several hold at once, a mean over the labels that there are.
+        """
+        nll = prior_nll(self.answers, self.log_prior, labels)
+        return nll / len(self.answers) if self.answers.several else nll
 
     def result(self) -> Stack:
         """The best probes; of a kind that tells no more than the frequencies of labels, these."""
@@ -496,22 +504,28 @@ class Fitter:
     @torch.no_grad()
     def _tell(self) -> list[bool]:
         """Whether the best probe of each kind tells more than the frequencies: by all validation
-        data with the weights that steps were taken with, and, where these were rounded, by some of
-        it with those that are kept: of a kind of thousands of units these may say something else.
+        data with the weights that steps were taken with. Where these were rounded, those that are
+        kept may say something else of kinds of thousands of units: by some of the data they must
+        not be clearly worse.
         """
         prior = self._frequencies()
         told = [best < prior - _ROUNDING for best in self.progress.best]
         if self.family.stack.map.dtype == torch.float32:
             return told
         chunk = next(chunk for chunk in self.valid.chunks() if len(chunk.labels))
-        labels, kept = chunk.labels[:_SAMPLE], self.family.result(self.best)
-        prior = prior_nll(self.answers, self.log_prior, labels)
-        exact = (self._of_kept(kept, k, chunk, labels) for k in range(len(self.kinds)))
-        return [a and nll < prior for a, nll in zip(told, exact, strict=True)]
+        rows = torch.arange(min(len(chunk.labels), _SAMPLE), device=chunk.labels.device)
+        rows = rows * len(chunk.labels) // len(rows)  # as they come, short sentences are first
+        labels, kept = chunk.labels[rows], self.family.result(self.best)
+        most = prior_nll(self.answers, self.log_prior, labels) + _CLEARLY * len(labels)
+        exact = (
+            self._of_kept(kept, k, chunk.states[kind][rows], labels)
+            for k, kind in enumerate(self.kinds)
+        )
+        return [a and nll < most for a, nll in zip(told, exact, strict=True)]
 
-    def _of_kept(self, kept: Stack, k: int, chunk: Chunk, labels: Tensor) -> float:
-        """The negative log-likelihood of labels of a chunk, by the k-th probe as it is kept."""
-        x = kept.prepare(k, chunk.states[self.kinds[k]][: len(labels)])
+    def _of_kept(self, kept: Stack, k: int, states: Tensor, labels: Tensor) -> float:
+        """The negative log-likelihood of the labels of states, by the k-th probe as it is kept."""
+        x = kept.prepare(k, states)
         pieces = zip(x.split(self.at_once), labels.split(self.at_once), strict=True)
         asked = (self.answers.questions(kept.logits(k, some), right) for some, right in pieces)
         return sum(float(F.cross_entropy(*one, reduction="sum")) for one in asked)

@@ -1,4 +1,4 @@
-"""How an index is made: part by part, so that a crash costs one part and memory stays flat."""
+"""How an index is made: part by part, so that a crash costs a few parts and memory stays flat."""
 
 import hashlib
 import json
@@ -23,6 +23,7 @@ from rnnlens.base.threads import one_thread, pool, threads_of_pool
 from rnnlens.labels.sets import LabelSet
 from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION, drawn, prediction
+from rnnlens.model.network import Network
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.distributed import Processes
 from rnnlens.probe.semantics import OUTPUT, of_model
@@ -66,6 +67,7 @@ _FILES = re.compile(
 )
 # Lists of words that are traced while others are measured; a GPU then always has something to do.
 _AHEAD = {"cpu": 4, "cuda": 2}
+_LARGE_GPU = 20 * 2**30  # bytes of memory of one that has room for several lists
 _MANTISSA = 23  # bits of a float32 after its leading one
 _SIGNIFICANT = 6  # of them, in a rounded probability
 _CPU = torch.device("cpu")
@@ -370,7 +372,7 @@ class _PartMaker:
         the next are traced meanwhile, and few lists of words wait to be measured.
         """
         begun, waiting = deque[_Begun](), deque[Future[_Measured]]()
-        most = _AHEAD[self.predictor.device.type]
+        most = self._ahead
         ahead = most if self.predictor.on_cpu else 0  # one thread alone compiles for a GPU
         for number, texts in wanted:
             part = _Begun(number, texts)
@@ -388,6 +390,18 @@ class _PartMaker:
             for work in part.work:
                 work.result()
             yield pool().submit(self._write, part)
+
+    @property
+    def _ahead(self) -> int:
+        """How many lists of words may wait to be measured. A user's module sets the precision of
+        all products of the process while it runs, and on a small GPU there is room for one list.
+        """
+        device = self.predictor.device
+        if device.type == "cuda":
+            room = torch.cuda.get_device_properties(device).total_memory
+            if room < _LARGE_GPU or not isinstance(self.model, Network):
+                return 0
+        return _AHEAD[device.type]
 
     def _traced(
         self, sentences: Sequence[Sequence[int]], waiting: Sequence["Future[_Measured]"]

@@ -25,7 +25,7 @@ from rnnlens.states.recorded import RecordedStates
 
 ALL = "all"  # the split of a corpus that has none
 _LONGEST = count("text_words")  # rows of a grid
-PART_WORDS = 32_768  # of a part, about: what is done again after a crash
+PART_WORDS = 32_768  # of a part, about; those that were not written are done again after a crash
 WORDS_AT_ONCE = {"cpu": 512, "cuda": 16_384}  # that are traced together
 
 

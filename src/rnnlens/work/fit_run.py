@@ -152,7 +152,7 @@ class _SavingObserver(FitObserver):
         self.folder, self.job, path = run, job, run.fit_checkpoint
         self.identity = json.dumps([run.model_hash(), asdict(job.config)], sort_keys=True)
         self.saved = SavedFit(path, self.identity) if is_present(path) else None
-        self.began = time.monotonic()  # with the semantic that is being fitted
+        self.began = time.monotonic()  # with the semantic that is being fitted, first pass and all
         job.group.any(False)  # no process writes before all have read
 
     def finished(self) -> dict[str, Tensor]:
@@ -162,11 +162,12 @@ class _SavingObserver(FitObserver):
         brief = last and time.monotonic() - self.began < _BRIEF
         if self.job.group.first and not brief:
             save_fit(self.folder.fit_checkpoint, self.identity, done)
+        self.began = time.monotonic()
 
     def run(self, fitter: Fitter, done: Mapping[str, Tensor]) -> None:
         if self.saved and self.saved.semantic == fitter.semantic:
             self.saved.restore(fitter)
-        chunks, self.began = fitter.chunks, time.monotonic()
+        chunks = fitter.chunks
 
         def look() -> str:
             nll = float(fitter.nll.mean())

@@ -309,7 +309,8 @@ def test_what_is_carried_and_not_read_is_called_unused_and_what_is_read_used():
                     score.used.intervals["erased"].low > score.used.intervals["erased_random"].high
                 )
             else:
-                assert score.used.erased < 0.05  # it may even help: answers are wrong anyway
+                # It may even help, since answers are wrong anyway; what is read costs 1.1.
+                assert score.used.erased < 0.1
     assert called == {(False, True, "hardly used"): 20, (True, True, "used"): 20}
 
 

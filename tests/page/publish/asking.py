@@ -11,6 +11,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.lens.lens import Lens
 
 SMALL, SHARE = 1.5e-4, 1e-4  # how far numbers may lie apart: sums are taken in another order
+_OF_A_DECAY = 2e-7  # two roundings of a number near 1
 _FEW = 0.01  # a probability of labels of which others may stand in a list of the most probable
 Question = tuple[str, dict[str, Any]]
 Choice = TypeVar("Choice")
@@ -46,6 +47,13 @@ def apart(ours: Any, theirs: Any, where: str = "") -> str:
         return next(filter(None, (apart(a, b, f"{where}[{k}]") for k, (a, b) in pairs)), "")
     if near(ours, theirs):
         return ""
+    if ".half_life" in where and isinstance(ours, float) and isinstance(theirs, float):
+        # A decay near 1 is rounded, and the longer a memory lasts the more that changes.
+        return (
+            ""
+            if abs(ours - theirs) <= _OF_A_DECAY * theirs**2
+            else f"{where}: {ours!r} and {theirs!r}"
+        )
     if where.endswith(".colour") and ours and theirs:
         channels = [[int(one[k : k + 2], 16) for k in (1, 3, 5)] for one in (ours, theirs)]
         if max(abs(a - b) for a, b in zip(*channels, strict=True)) <= 1:

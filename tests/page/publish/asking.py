@@ -32,6 +32,14 @@ def near(a: Any, b: Any) -> bool:
     return numbers and abs(a - b) <= SMALL + SHARE * abs(b)
 
 
+def _as_long(a: Any, b: Any) -> bool:
+    """Whether half-lives are those of the same decay: one near 1 is rounded, and the longer a
+    memory lasts the more that changes.
+    """
+    numbers = all(isinstance(one, float) for one in (a, b))
+    return numbers and abs(a - b) <= _OF_A_DECAY * b**2
+
+
 def apart(ours: Any, theirs: Any, where: str = "") -> str:
     """Where two answers differ by more than rounding; empty: nowhere."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -47,13 +55,8 @@ def apart(ours: Any, theirs: Any, where: str = "") -> str:
         return next(filter(None, (apart(a, b, f"{where}[{k}]") for k, (a, b) in pairs)), "")
     if near(ours, theirs):
         return ""
-    if ".half_life" in where and isinstance(ours, float) and isinstance(theirs, float):
-        # A decay near 1 is rounded, and the longer a memory lasts the more that changes.
-        return (
-            ""
-            if abs(ours - theirs) <= _OF_A_DECAY * theirs**2
-            else f"{where}: {ours!r} and {theirs!r}"
-        )
+    if ".half_life" in where and _as_long(ours, theirs):
+        return ""
     if where.endswith(".colour") and ours and theirs:
         channels = [[int(one[k : k + 2], 16) for k in (1, 3, 5)] for one in (ours, theirs)]
         if max(abs(a - b) for a, b in zip(*channels, strict=True)) <= 1:

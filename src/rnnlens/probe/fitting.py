@@ -138,7 +138,6 @@ class Fitter:
         config = config.settled(dataset.label_count)
         self.config, self.device = config, dataset.device
         self.semantic, self.processes = semantic, processes or Processes()
-        is_cuda = self.device.type == "cuda"
         self.answers = dataset.answers_to(semantic)
         from_readout = config.closed_form and semantic == "output"
         readout = dataset.classifier if from_readout else None
@@ -156,24 +155,8 @@ class Fitter:
             raise RnnlensError(
                 f"no sentence is long enough for the semantic {semantic!r}; give a nearer one"
             )
-        self.progress = FitProgress()
         last = readout.kind if readout else self.kinds[-1]
-        start = time.perf_counter()
-        chunk = self.train.chunk(self.drawn[0])
-        read = time.perf_counter() - start
-        widths = [chunk.states[kind].shape[1] for kind in self.kinds]
-        self._check_memory(widths)
-        self.wide = max(widths) > LARGEST  # then all kinds as probes take them would be too much
-        self.recipe = Recipe.of(
-            config, self.pairs, max(widths), labels=len(self.answers), from_prior=readout is None
-        )
-        self.epochs, self.rate = self.recipe.epochs, self.recipe.rate
-        self.estimate = self._estimated(chunk, read, last)
-        if self.estimate and self.processes.first:
-            machine = "GPU" if is_cuda else "CPU"
-            if said := self.estimate.said(machine, self.shorter("{}={}")):
-                to_stderr(f"{semantic}: {said}")
-        del chunk  # unless it is kept, it is read again
+        self._plan_by_first_chunk(last, from_prior=readout is None)
         moments = self._moments(last)
         moments.standardise = config.standardise
         self.counts = dataset.note_counts(semantic, moments.label_counts)
@@ -182,15 +165,41 @@ class Fitter:
         self.spreads = {kind: Spread.of(moments.covariance(kind)) for kind in whole}
         self.family = self._family(moments, self.kinds, readout, self.log_prior)
         self.frames = self._frames(moments) if self.recipe.to_the_end else None
+        self._begin()
+
+    def _plan_by_first_chunk(self, last: str, *, from_prior: bool) -> None:
+        """Decide how it is fitted, by how large states are; refuse what is too much for the memory,
+        and say how long the rest takes.
+        """
+        start = time.perf_counter()
+        chunk = self.train.chunk(self.drawn[0])
+        read = time.perf_counter() - start
+        widths = [chunk.states[kind].shape[1] for kind in self.kinds]
+        self._check_memory(widths)
+        self.wide = max(widths) > LARGEST  # then all kinds as probes take them would be too much
+        self.recipe = Recipe.of(
+            self.config, self.pairs, max(widths), labels=len(self.answers), from_prior=from_prior
+        )
+        self.epochs, self.rate = self.recipe.epochs, self.recipe.rate
+        self.estimate = self._estimated(chunk, read, last)
+        if self.estimate and self.processes.first:
+            machine = "GPU" if self.device.type == "cuda" else "CPU"
+            if said := self.estimate.said(machine, self.shorter("{}={}")):
+                to_stderr(f"{self.semantic}: {said}")
+
+    def _begin(self) -> None:
+        """What changes from step to step, as it is before the first."""
         # Shared probes add to one gradient of labels, and a GPU has threads enough.
         self.in_threads = (
             isinstance(self.family, Linear)
-            and not is_cuda
+            and self.device.type != "cuda"
             and self.recipe.batch * len(self.answers) >= _WORTH
         )
-        self.first = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
-        self.second = {name: torch.zeros_like(w) for name, w in self.family.weights.items()}
-        self.best = {name: w.clone() for name, w in self.family.weights.items()}
+        self.progress = FitProgress()
+        weights = self.family.weights
+        self.first = {name: torch.zeros_like(w) for name, w in weights.items()}
+        self.second = {name: torch.zeros_like(w) for name, w in weights.items()}
+        self.best = {name: w.clone() for name, w in weights.items()}
         self.nll = torch.zeros(len(self.kinds), dtype=torch.float64, device=self.device)
         self._limits: dict[str, Bounds] | None = None  # measured when validation data is first read
         self._prior_nll: float | None = None  # of validation data, by the frequencies alone

@@ -2,17 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.read import Sentence
+from rnnlens.corpus.read.penn import penn_words
 from rnnlens.corpus.read.text_files import lines
-
-if TYPE_CHECKING:
-    from nltk.tokenize import NLTKWordTokenizer
 
 Split = Callable[[str], list[str]]  # from a text to its words
 
@@ -93,16 +89,8 @@ def words_of(text: str, is_known: Callable[[str], bool]) -> tuple[str, ...]:
     """The words of a sentence that somebody typed; unknown ones are taken apart as in Penn."""
     words: list[str] = []
     for piece in text.split():
-        words += [piece] if is_known(piece) or is_whole(piece) else _penn().tokenize(piece)
+        words += [piece] if is_known(piece) or is_whole(piece) else penn_words(piece)
     return tuple(words)
-
-
-@cache
-def _penn() -> "NLTKWordTokenizer":
-    """What takes words apart; where nothing has to be, its import, a second and more, is saved."""
-    from nltk.tokenize import NLTKWordTokenizer
-
-    return NLTKWordTokenizer()
 
 
 def is_whole(piece: str) -> bool:
@@ -116,16 +104,13 @@ def splitter(sample: str) -> Split:
     """
     if tokenised(sample):
         return str.split
-    from nltk.tokenize import NLTKWordTokenizer
-
-    tokeniser = NLTKWordTokenizer()
     known: dict[str, list[str]] = {}
 
     def split(text: str) -> list[str]:
         words: list[str] = []
         for piece in text.split():
             if piece not in known:
-                known[piece] = tokeniser.tokenize(piece)
+                known[piece] = penn_words(piece)
             words += known[piece]
         return words
 

@@ -1,4 +1,4 @@
-// Words as in the Penn Treebank: the rules of NLTK's word tokeniser, one after the other.
+// Words as in the Penn Treebank: what NLTK's word tokeniser makes of a piece without blanks, by rules one after the other.
 
 import { split } from "./python.js";
 
@@ -22,7 +22,6 @@ const patterns = () => [
   [/\.{2,}/gu, " $& "],
   [/[;@#$%&]/gu, " $& "],
   [/[\u2012-\u2015]/gu, " $& "],
-  [/([^.])(\.)([\])}>"']*) *$/gu, "$1 $2$3 "],
   [/[?!]/gu, " $& "],
   [/([^'])' /gu, "$1 ' "],
   [/[*]/gu, " $& "],
@@ -32,7 +31,6 @@ const patterns = () => [
   [/([»”’])/gu, " $1 "],
   [/''/gu, " '' "],
   [/"/gu, " '' "],
-  [/ +/gu, " "],
   [/([^' ])('[sS]|'[mM]|'[dD]|') /gu, "$1 $2 "],
   [/([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) /gu, "$1 $2 "],
   .../** @type {[string, string][]} */ ([

@@ -89,9 +89,9 @@ def asked(address):
 @pytest.mark.parametrize("number", sampled([signal.SIGTERM, signal.SIGINT, signal.SIGHUP],
                                            signal.SIGTERM))  # fmt: skip
 def test_all_answer_the_same_until_a_signal_ends_them(trained_run, number):
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    before = signal.signal(number, signal.SIG_DFL)  # in the background some are ignored
     with served(trained_run, "--token") as (process, address):
-        signal.signal(signal.SIGHUP, before)
+        signal.signal(number, before)
         answers = [asked(address) for _ in range(8)]  # each by a connection of its own
         assert all(one == answers[0] for one in answers)
         with pytest.raises(HTTPError, match="403"):

@@ -438,8 +438,9 @@ def work(bench: Bench, items: Sequence[Item]) -> int:
         try:
             if stopped or not _finished(bench, item, lambda: bool(stopped)):
                 return _STOPPED
-        except Exception:  # noqa: BLE001 - whatever it is, other seeds may have no such trouble
-            print(f"{item.name}: failed", traceback.format_exc(), sep="\n", file=sys.stderr)
+        except Exception as error:  # noqa: BLE001 - other seeds may have no such trouble
+            why = str(error) if isinstance(error, RnnlensError) else traceback.format_exc()
+            print(f"{item.name}: failed: {why}", file=sys.stderr)
             failed.append(item.name)
     return _FAILED if failed else 0
 

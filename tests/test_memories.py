@@ -123,6 +123,15 @@ def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkey
     assert memories.work(bench, bench.items()) == memories._STOPPED
 
 
+def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys):
+    words = [str(tmp_path), "--corpus", "none", "--tasks", "", "--cells", "gla", "--seeds", "1"]
+    bench = memories.Bench(memories.arguments([*words, "--options", '{"width": 100}']))
+    assert memories.work(bench, bench.items()) == memories._FAILED
+    told = capsys.readouterr().err
+    assert told.startswith("language-gla-0: failed: --width 100 cannot be split over 6 heads")
+    assert len(told.splitlines()) == 1
+
+
 @pytest.mark.parametrize(("more", "told"), [(["--train-only"], "trained"), ([], "measured")])
 def test_what_was_done_is_told(more, told, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.executable", "true")

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.probe.moments import Spread
+from rnnlens.probe.dataset import Chunk
+from rnnlens.probe.moments import Moments, Spread, measure
 from rnnlens.probe.probes import Probes
 
 
@@ -25,6 +26,34 @@ def test_a_covariance_comes_back_from_its_triangle():
     assert again is not None
     assert torch.equal(again.covariance, spread.covariance)
     assert Spread.read({}, "l2") is None
+
+
+def rounded(share: float) -> tuple[Moments, torch.Tensor, torch.Tensor]:
+    """Moments of states that move in 6 of 40 directions alone, and of an output that is read from
+    them; all variances are too small by a share of their mean, as rounding leaves them.
+    """
+    generator = torch.Generator().manual_seed(0)
+    few = torch.randn(4000, 6, generator=generator)
+    states = few @ torch.randn(6, 40, generator=generator)
+    output = states @ torch.randn(40, 3, generator=generator) / 40
+    labels = torch.zeros(len(few), dtype=torch.int64)
+    moments = measure([Chunk({"W1": states, "h1": output}, labels, labels, 1)], "h1")
+    less = share * moments.covariance("W1").diagonal().mean() * moments.count
+    spread = moments.about["W1"][1].double()
+    moments.squares["W1"].diagonal().sub_(less / spread**2)
+    return moments, states.double(), output.double()
+
+
+# A ten-thousandth, which is the ridge, leaves nothing to divide by.
+@pytest.mark.parametrize("share", [0.0, 1e-5, 0.99999e-4, 1.00001e-4, 1e-3])
+def test_no_weight_of_a_closed_form_is_made_of_rounding(share):
+    moments, states, output = rounded(share)
+    guess = (states - states.mean(0)) @ moments.regression("W1")
+    wanted = output - output.mean(0)
+    assert (guess - wanted).square().mean() < 0.02 * wanted.square().mean()
+    assert moments.regression("W1").abs().max() < 1
+    other = torch.randn(4000, 40, generator=torch.Generator().manual_seed(1)).double()
+    assert (other @ moments.regression("W1")).square().mean() < 1  # also where no state was
 
 
 def test_a_unit_that_never_moves_has_no_correlation():

@@ -17,6 +17,7 @@ from rnnlens.labels.sets import LabelSet
 from rnnlens.probe.dataset import Chunk
 
 _RIDGE = 1e-4  # share of the mean variance, so that a kind with idle units still has an inverse
+_MORE, _TIMES = 4, 8  # factor of a ridge that rounding is larger than, and how often at most
 _STILL = 1e-6  # share of a unit's mean: a smaller deviation is rounding
 
 
@@ -88,11 +89,8 @@ class Moments:
         """The matrix (H, H of last) with (v - mean) @ matrix closest to last - mean of last."""
         across = self._covariance(kind, self.products[kind], self.last)
         within = self.covariance(kind)
-        size = within.diagonal().mean()
-        ridge = _RIDGE * torch.where(size > 0, size, torch.ones_like(size))
-        matrix: Tensor = torch.linalg.solve(
-            within + ridge * torch.eye(len(within), device=within.device), across
-        )
+        within.diagonal().add_(_ridge(within))
+        matrix: Tensor = torch.linalg.solve(within, across)
         return matrix
 
     def unexplained(self, kind: str, weight: Tensor) -> float:
@@ -100,6 +98,24 @@ class Moments:
         across = self._covariance(kind, self.products[kind], self.last)
         left = self.covariance(self.last) - across.T @ self.regression(kind)
         return max(0.0, float((weight @ left @ weight.T).sum()))
+
+
+def _ridge(within: Tensor) -> Tensor:
+    """What is added to the variances of a covariance (H, H) before it is inverted.
+
+    Of kinds of thousands of units that move together some directions hardly vary, and rounding of
+    the sums leaves them a variance below zero. The ridge is at least twice as large as that, so
+    that no weight of the inverse is made of rounding.
+    """
+    size = within.diagonal().mean()
+    ridge = _RIDGE * torch.where(size > 0, size, torch.ones_like(size))
+    for _ in range(_TIMES):
+        raised = within.clone()
+        raised.diagonal().add_(ridge / 2)
+        if not torch.linalg.cholesky_ex(raised).info:
+            break
+        ridge = ridge * _MORE
+    return ridge
 
 
 def _about(states: Tensor) -> tuple[Tensor, Tensor]:

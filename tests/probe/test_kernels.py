@@ -38,15 +38,18 @@ def test_a_label_that_seems_impossible_has_a_likelihood_yet(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_the_update_is_adamws(device):
+@pytest.mark.parametrize("half", [torch.float32, torch.bfloat16])
+def test_the_update_is_adamws(device, half):
     torch.manual_seed(0)
     weight = torch.randn(3, 50, device=device)
     reference = weight.clone().requires_grad_()
     optimiser = torch.optim.AdamW([reference], lr=0.01, betas=(0.9, 0.99), weight_decay=0.1)
-    m, v = torch.zeros_like(weight), torch.zeros_like(weight)
+    m, v, working = torch.zeros_like(weight), torch.zeros_like(weight), weight.to(half)
     for step in range(1, 6):
         gradient = torch.randn_like(weight)
         reference.grad = gradient.clone()
         optimiser.step()
-        adamw_(weight, m, v, gradient, step, 0.01, 0.1)
+        adamw_(weight, m, v, gradient, step, 0.01, 0.1, working)
+        assert not gradient.any()
+        assert torch.equal(working, weight.to(half))
     torch.testing.assert_close(weight, reference.detach(), rtol=1e-5, atol=1e-6)

@@ -113,6 +113,23 @@ def test_the_label_that_came_may_be_certain(kernels):
     torch.testing.assert_close(gradient, torch.zeros(3), rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("half", [torch.float32, torch.bfloat16])
+def test_the_update_is_that_of_plain_torch(kernels, half):
+    generator = torch.Generator().manual_seed(0)
+    weight, g, m = (torch.randn(3, 1000, generator=generator).to(DEVICE) for _ in range(3))
+    v, g, rounded = m**2, g.to(half).float(), weight.to(half)
+    ours, gradient = [m.clone(), v.clone(), weight.clone()], g.to(half, copy=True)
+    working = ours[2] if half == torch.float32 else rounded.clone()
+    kernels.adamw(ours[2], *ours[:2], gradient, working, 0.01, 0.9, 1e-8)
+    assert not gradient.any()
+    # The interpreter cuts off what bfloat16 has no place for.
+    torch.testing.assert_close(working.float(), ours[2], rtol=2**-8 if CUDA else 2**-7, atol=0)
+    m, v = m.lerp(g, 0.1), v * 0.99 + g * g * 0.01
+    wanted = weight * 0.9 - 0.01 * m / (v.sqrt() + 1e-8)
+    for one, theirs in zip(ours, (m, v, wanted), strict=True):
+        torch.testing.assert_close(one, theirs, rtol=1e-5, atol=1e-6)
+
+
 def test_rows_are_gathered_and_standardised(kernels):
     generator = torch.Generator().manual_seed(0)
     states = torch.randn(50, 30, generator=generator).to(DEVICE) * 3 + 1

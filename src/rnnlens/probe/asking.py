@@ -163,7 +163,6 @@ class _Memory:
     def step(self, number: int, rate: float) -> None:
         """Go down the gradient."""
         adamw_(self.moved, self.first, self.second, self.gradient, number, rate, 0.0)
-        self.gradient.zero_()
 
 
 class _Bilinear:
@@ -229,11 +228,10 @@ class _Bilinear:
 
     def _step(self, number: int, share: float) -> None:
         for name, weight in self.family.weights.items():
-            gradient = self.family.gradients[name]
-            adamw_(weight, *self.adam[name], gradient, number, share * _RATE, 0.0)
+            gradient, working = self.family.gradients[name], self.family.working[name]
+            adamw_(weight, *self.adam[name], gradient, number, share * _RATE, 0.0, working)
         for one in self.memories:
             one.step(number, share * _QUESTION_RATE)
-        self.family.refresh()
 
     def _nll(self, chunks: Sequence[Chunk]) -> list[float]:
         """The negative log-likelihood of labels by each memory."""

@@ -109,7 +109,7 @@ class Family(ABC):
             best[name][better] = weight[better]
 
     def refresh(self) -> None:
-        """Bring the working copies up to date and clear the gradients."""
+        """Bring the working copies up to date and clear the gradients, as `adamw_` does."""
         for name, weight in self.weights.items():
             if self.working[name] is not weight:
                 self.working[name].copy_(weight)

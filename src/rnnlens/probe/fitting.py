@@ -344,7 +344,7 @@ class Fitter:
         steps = self._steps(len(chunk.labels), number)
         mine = [rows[self.processes.rank :: self.processes.count] for rows in steps]
         x, labels = [chunk.states.pop(kind) for kind in self.kinds], chunk.labels
-        order = torch.cat(mine).to(self.device) if self.shuffles else None
+        order = self._sent(torch.cat(mine)) if self.shuffles else None
         if not self.wide:
             x = [self.family.stack.prepare(k, states, order) for k, states in enumerate(x)]
         if order is not None:
@@ -360,6 +360,11 @@ class Fitter:
                 self.nll += nll[:, : len(wanted)].sum(1)
             self._update()
             self.seen += len(taken)
+
+    def _sent(self, order: Tensor) -> Tensor:
+        """On the device, without waiting for what a GPU still has to do."""
+        order = order.pin_memory() if self.device.type == "cuda" else order
+        return order.to(self.device, non_blocking=True)
 
     def _steps(self, count: int, number: int) -> Sequence[Tensor]:
         """The rows of each step of a chunk, in all processes together."""
@@ -426,21 +431,23 @@ class Fitter:
             self._each(self._step)
         else:
             self._step(slice(None))
-        self.family.refresh()
+        if self.frames:
+            self.family.refresh()
 
     def _step(self, kinds: int | slice) -> None:
         """Update the weights of some kinds; shared ones are of all kinds together."""
         step, rate = self.progress.step, self.recipe.rate_at(self.progress.step)
-        parts = (self.family.weights, self.first, self.second, self.family.gradients)
-        for name in self.family.weights:
-            weight, first, second, gradient = (part[name][kinds] for part in parts)
+        family, decay = self.family, self.config.weight_decay
+        parts = (family.weights, self.first, self.second, family.gradients, family.working)
+        for name in family.weights:
+            weight, first, second, gradient, working = (part[name][kinds] for part in parts)
             if self.frames:
                 move, inside = torch.zeros_like(weight), self.frames.turned(gradient, kinds)
                 adamw_(move, first, second, inside, step, rate, 0.0)
-                weight.mul_(1 - rate * self.config.weight_decay)
+                weight.mul_(1 - rate * decay)
                 weight.add_(self.frames.turned(move, kinds))
             else:
-                adamw_(weight, first, second, gradient, step, rate, self.config.weight_decay)
+                adamw_(weight, first, second, gradient, step, rate, decay, working)
 
     @torch.no_grad()
     def _validate(self) -> None:

@@ -83,19 +83,26 @@ def standardised_rows(
 
 
 def adamw_(
-    weight: Tensor, m: Tensor, v: Tensor, gradient: Tensor, step: int, rate: float, decay: float
-) -> None:
-    """One update, in place; `step` counts from 1."""
+    weight: Tensor, m: Tensor, v: Tensor, gradient: Tensor, step: int, rate: float, decay: float,
+    working: Tensor | None = None,
+) -> None:  # fmt: skip
+    """One update, in place; `step` counts from 1. The gradient is then zero, for the next step to
+    add to, and `working`, the weights as products take them, is up to date. It may be the weights.
+    """
+    working = weight if working is None else working
     rate_now = rate * math.sqrt(1 - _BETAS[1] ** step) / (1 - _BETAS[0] ** step)
     epsilon = _EPSILON * math.sqrt(1 - _BETAS[1] ** step)
     if weight.is_cuda:
-        _triton().adamw(weight, m, v, gradient, rate_now, 1 - rate * decay, epsilon)
+        _triton().adamw(weight, m, v, gradient, working, rate_now, 1 - rate * decay, epsilon)
         return
-    parts = (t.view(-1).split(_PART) for t in (weight, m, v, gradient))
-    for w, a, b, g in zip(*parts, strict=True):
+    parts = (t.view(-1).split(_PART) for t in (weight, m, v, gradient, working))
+    for w, a, b, g, rounded in zip(*parts, strict=True):
         a.lerp_(g, 1 - _BETAS[0])
         b.mul_(_BETAS[1]).addcmul_(g, g, value=1 - _BETAS[1])
         w.mul_(1 - rate * decay).addcdiv_(a, b.sqrt().add_(epsilon), value=-rate_now)
+        g.zero_()
+        if working.data_ptr() != weight.data_ptr():
+            rounded.copy_(w)
 
 
 def _triton() -> Any:

@@ -168,9 +168,10 @@ def _standardised_rows(
 
 @triton.jit
 def _adamw(
-    weight, m, v, gradient, rate, keep, epsilon, size,
-    BETA_1: tl.constexpr, BETA_2: tl.constexpr, BLOCK: tl.constexpr,
+    weight, m, v, gradient, working, rate, keep, epsilon, size,
+    BETA_1: tl.constexpr, BETA_2: tl.constexpr, ROUNDS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
+    # This is bound by memory: what would pass over it again is done while it is here.
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
     g = tl.load(gradient + at, mask=inside).to(tl.float32)
@@ -181,6 +182,9 @@ def _adamw(
     tl.store(m + at, new_m, mask=inside)
     tl.store(v + at, new_v, mask=inside)
     tl.store(weight + at, w, mask=inside)
+    tl.store(gradient + at, tl.zeros_like(g).to(gradient.dtype.element_ty), mask=inside)
+    if ROUNDS:
+        tl.store(working + at, w.to(working.dtype.element_ty), mask=inside)
 
 
 def softmax_gradient(
@@ -260,10 +264,12 @@ def _multiprocessors(device: torch.device) -> int:
 
 
 def adamw(
-    weight: Tensor, m: Tensor, v: Tensor, gradient: Tensor, rate: float, keep: float, epsilon: float
-) -> None:
+    weight: Tensor, m: Tensor, v: Tensor, gradient: Tensor, working: Tensor,
+    rate: float, keep: float, epsilon: float,
+) -> None:  # fmt: skip
     """See kernels.adamw_."""
     block, size = 2048, weight.numel()
     _adamw[(triton.cdiv(size, block),)](
-        weight, m, v, gradient, rate, keep, epsilon, size, BETA_1=0.9, BETA_2=0.99, BLOCK=block
-    )
+        weight, m, v, gradient, working, rate, keep, epsilon, size,
+        BETA_1=0.9, BETA_2=0.99, ROUNDS=working.data_ptr() != weight.data_ptr(), BLOCK=block,
+    )  # fmt: skip

@@ -31,7 +31,7 @@ def model_table(model: Mapping[str, Mapping[str, Any]]) -> str:
 def _interval(row: Mapping[str, Any]) -> str:
     ends = row.get("intervals", {}).get("perplexity")
     told = f"{ends['low']:.2f} to {ends['high']:.2f}" if ends else "-"
-    return f"{told:>18}"
+    return f" {told:>17}"  # also of thousands with a space before it
 
 
 def cell(value: float | None, width: int, digits: int = 2) -> str:

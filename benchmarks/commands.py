@@ -6,10 +6,13 @@ other.
 
 Each command runs in a process of its own, in which the parts that it consists of are timed: a part
 that calls another does not count what that takes, and a GPU is waited for at the end of each. What
-is not the command's work, and not the start of the GPU, is *outside*: at most 4 s are wanted.
+is not the command's work, and not the start of the GPU, is *outside*: at most 4 s are wanted. The
+start of the GPU is its first product, and the loading of CUDA's libraries, which a torch for CPUs
+does not have; both are told.
 """
 
 import argparse
+import ctypes
 import functools
 import json
 import os
@@ -20,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +33,8 @@ from rnnlens.base.later import import_torch
 
 GOAL = 4.0  # seconds outside the work
 WORK = "the work itself"
-GPU = "the GPU's own start"
+GPU, LIBRARIES = "the GPU's own start", "CUDA's libraries"
+TORCH = "importing torch"
 #: By command: the module that its flags lead to.
 COMMANDS = {
     "train": "rnnlens.work.train_run", "fit": "rnnlens.work.fit_run",
@@ -131,11 +136,28 @@ def hook(clock: Clock) -> None:
                 setattr(owner, name, clock.timed(part, kept))
 
 
+def load_libraries(clock: Clock) -> None:
+    """Load CUDA's libraries, and torch's own for it, in the order in which torch loads them; of a
+    torch for CPUs nothing. What both have is not counted with them.
+    """
+    spec = find_spec("torch")
+    folder = Path(spec.origin or "").parent / "lib" if spec else Path()
+    if not (folder / "libtorch_cuda.so").exists():
+        return
+    with clock.part(LIBRARIES):
+        ctypes.CDLL(str(folder / "libtorch_global_deps.so"), mode=ctypes.RTLD_GLOBAL)
+    with clock.part(TORCH):
+        ctypes.CDLL(str(folder / "libtorch_cpu.so"))
+    with clock.part(LIBRARIES):
+        ctypes.CDLL(str(folder / "libtorch_cuda.so"))
+
+
 def inside(since: float, words: Sequence[str], target: Path) -> int:
     """Run one command in this process, and write its seconds by part."""
     clock = Clock(since)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command has it
-    with clock.part("importing torch"):
+    load_libraries(clock)
+    with clock.part(TORCH):
         import_torch()
         import torch
     if "cpu" not in words:
@@ -190,7 +212,7 @@ def main() -> None:
             began = time.perf_counter()
             seconds = measured([name, *given, "--device", args.device])
             whole = time.perf_counter() - began
-            without = sum(s for part, s in seconds.items() if part not in (WORK, GPU))
+            without = sum(s for part, s in seconds.items() if part not in (WORK, GPU, LIBRARIES))
             note(f"{name}, outside its work", without, "s", GOAL)
             parts = ", ".join(
                 f"{part} {s:.2f}" for part, s in sorted(seconds.items(), key=lambda p: -p[1])

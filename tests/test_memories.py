@@ -125,10 +125,10 @@ def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkey
 
 def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys):
     words = [str(tmp_path), "--corpus", "none", "--tasks", "", "--cells", "gla", "--seeds", "1"]
-    bench = memories.Bench(memories.arguments([*words, "--options", '{"width": 100}']))
+    bench = memories.Bench(memories.arguments([*words, "--options", '{"width": 254}']))
     assert memories.work(bench, bench.items()) == memories._FAILED
     told = capsys.readouterr().err
-    assert told.startswith("language-gla-0: failed: --width 100 cannot be split over 6 heads")
+    assert told.startswith("language-gla-0: failed: --width 254 cannot be split over 6 heads")
     assert len(told.splitlines()) == 1
 
 

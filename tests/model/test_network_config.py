@@ -22,7 +22,7 @@ def test_a_cell_that_there_is_not_is_refused():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"cell": "gla", "width": 100}, "6 heads of a gla; give --heads 5 or --width 102"),
+        ({"cell": "gla", "width": 254}, "6 heads of a gla; give --heads 2 or --width 252"),
         ({"cell": "slstm", "width": 96, "heads": 5}, "--width 96 cannot be split over 5 heads"),
         ({"cell": "mamba", "heads": 3}, "--heads 3: a mamba has none; leave it out"),
         ({"cell": "lstm", "keys": 3}, "--keys 3: a lstm has none; leave it out, or choose --cell "),
@@ -37,7 +37,15 @@ def test_parts_that_do_not_fit_are_refused(options, told):
 @pytest.mark.parametrize("cell", CELL_NAMES)
 def test_every_cell_has_the_papers_width(cell):
     NetworkConfig(cell).check()
-    NetworkConfig(cell, width=96).check()  # of the preset for a CPU
+    NetworkConfig(cell, width=128).check()  # of the preset for a CPU
+
+
+@pytest.mark.parametrize(
+    ("width", "heads"), [(300, 6), (128, 4), (100, 5), (64, 4), (16, 4), (24, 6), (14, 7), (22, 11)]
+)
+def test_heads_are_as_near_to_the_usual_as_divides_the_width(width, heads):
+    assert NetworkConfig("gla", width=width).parts[0] == heads
+    assert NetworkConfig("gla", width=width, heads=2).parts[0] == 2
 
 
 @pytest.mark.parametrize(("cell", "written"), [("lstm", "LSTM"), ("deltanet", "DeltaNet")])

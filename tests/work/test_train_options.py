@@ -8,6 +8,7 @@ from rnnlens.base.progress import Shorter
 from rnnlens.cli import parser
 from rnnlens.corpus.split import Split
 from rnnlens.corpus.vocabulary import Vocabulary
+from rnnlens.model.network_config import CELL_NAMES
 from rnnlens.work import train_run
 from rnnlens.work.recipes import PRESETS
 from rnnlens.work.train_options import TrainOptions
@@ -18,8 +19,8 @@ WORDS = Vocabulary(tuple(map(str, range(5000))), (1,) * 5000)
 
 def shorter(line: str, device: torch.device) -> Shorter:
     args = parser().parse_args(["train", "corpus", "-o", "run", *line.split()])
-    quick = TrainOptions.of(vars(args), "quick")
-    return train_run.shorter(TrainOptions.of(vars(args), args.preset), quick, WORDS, device)
+    options = TrainOptions.of(vars(args), args.preset)
+    return train_run.shorter(options, vars(args), WORDS, device)
 
 
 def test_flags_go_before_the_preset():
@@ -52,6 +53,18 @@ def test_elsewhere_fewer_epochs_are(line, device, flag):
     assert told
     assert told[0] == flag
     assert told[1] == pytest.approx(1 / 3, rel=0.05)
+
+
+@pytest.mark.parametrize("cell", CELL_NAMES)
+def test_every_cell_has_a_preset_for_a_cpu(cell):
+    assert shorter(f"--cell {cell} --layers 2 --epochs 60", CPU) is not None
+    assert TrainOptions.of({"cell": cell}, "quick").network.width == PRESETS["quick"]["width"]
+
+
+def test_a_preset_that_is_not_possible_is_not_recommended():
+    told = shorter("--cell gla --heads 10", CPU)  # of which 300 is a multiple, and 128 is not
+    assert told
+    assert told[0].startswith("--epochs")
 
 
 def test_a_single_epoch_has_nothing_to_save():

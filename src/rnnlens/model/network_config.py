@@ -29,8 +29,8 @@ class NetworkConfig(Options):
     bidirectional: bool = option(False, "read backwards too, to tag or to classify")
 
     heads: int = option(
-        0, f"parts of a memory that is a matrix, or of the units of slstm; 0: {HEADS}",
-        least=0, most=4096,
+        0, f"parts of a memory that is a matrix, or of the units of slstm; 0: {HEADS}, or as near "
+        "to it as divides the width", least=0, most=4096,
     )  # fmt: skip
     keys: int = option(
         0, f"keys of each part, or numbers of memory of a unit of mamba; 0: {KEYS}",
@@ -40,7 +40,15 @@ class NetworkConfig(Options):
     @property
     def parts(self) -> tuple[int, int]:
         """How many heads and keys there are."""
-        return self.heads or HEADS, self.keys or KEYS
+        return self.heads or self._usual_heads, self.keys or KEYS
+
+    @property
+    def _usual_heads(self) -> int:
+        """How many heads there are where nothing is said: half as many as usual to twice as many,
+        where these divide the width.
+        """
+        fits = [n for n in range(HEADS // 2, 2 * HEADS + 1) if self.width % n == 0]
+        return min(fits, key=lambda n: abs(n - HEADS), default=HEADS)
 
     @property
     def directions(self) -> int:

@@ -52,14 +52,15 @@ _MUCH = 2 * 10**9  # bytes of memory that somebody wants to know of before
 
 
 def shorter(
-    options: TrainOptions, quick: TrainOptions, vocabulary: Vocabulary, device: torch.device
+    options: TrainOptions, given: Mapping[str, Any], vocabulary: Vocabulary, device: torch.device
 ) -> Shorter:
     """What makes a training shorter, and the share of the time that it takes then: without a GPU
-    the preset, where it saves half or more, else fewer epochs.
+    the preset, where it is possible with what is given and saves half or more, else fewer epochs.
     """
-    share = _work(quick, vocabulary) / _work(options, vocabulary)
-    if device.type == "cpu" and share <= 1 / 2:
-        return f"--preset {QUICK}", share
+    with suppress(RnnlensError):  # heads that do not divide the preset's width
+        share = _work(TrainOptions.of(given, QUICK), vocabulary) / _work(options, vocabulary)
+        if device.type == "cpu" and share <= 1 / 2:
+            return f"--preset {QUICK}", share
     epochs = options.training.epochs
     fewer = max(1, epochs // 3)
     return (f"--epochs {fewer}", fewer / epochs) if fewer < epochs else None
@@ -169,7 +170,7 @@ def train_into(
     words = as_words({"preset": preset, "colours": colours, **options})
     command = shlex.join(["rnnlens", "train", corpus, "-o", str(run.path), *words])
     observer = replace(observer, command=observer.command or command)
-    chosen, quick = TrainOptions.of(options, preset), TrainOptions.of(options, QUICK)
+    chosen = TrainOptions.of(options, preset)
     check_seconds(checkpoint_seconds)
     before = run.record() if run.exists() else None
     if before:
@@ -187,7 +188,7 @@ def train_into(
         if before and before.status == TRAINED:
             job.recolour(own_colours)
         else:
-            tip = shorter(chosen, quick, encoded.vocabulary, place)
+            tip = shorter(chosen, options, encoded.vocabulary, place)
             job.train(before, texts, own_colours or _colours(encoded), place, tip)
         group.any(False)  # no process reads the run before it is whole
 

@@ -123,7 +123,8 @@ def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkey
     assert memories.work(bench, bench.items()) == memories._STOPPED
 
 
-def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys):
+def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("signal.signal", lambda *_: None)  # this process goes on
     words = [str(tmp_path), "--corpus", "none", "--tasks", "", "--cells", "gla", "--seeds", "1"]
     bench = memories.Bench(memories.arguments([*words, "--options", '{"width": 254}']))
     assert memories.work(bench, bench.items()) == memories._FAILED

@@ -1,6 +1,7 @@
 """Questions to memories that are matrices: their gradients, what is learned, and the files."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -129,6 +130,21 @@ def test_questions_that_do_not_help_stay_as_they_were(monkeypatch):
     monkeypatch.setattr(fit, "_nll", lambda _chunks: next(measured))
     assert torch.equal(fit.run([chunk], [chunk], 0)["S1"].weight, start)
     assert not torch.equal(fit.memories[0].questions.weight, start)
+
+
+def test_a_step_leaves_its_weights_rounded_for_products():
+    """As on a GPU, where products take a copy of the weights in half precision."""
+    weight = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(0))
+    gradient, working = torch.ones_like(weight), weight.bfloat16()
+    family = SimpleNamespace(
+        weights={"map": weight}, gradients={"map": gradient}, working={"map": working}
+    )
+    moments = {"map": (torch.zeros_like(weight), torch.zeros_like(weight))}
+    before = weight.clone()
+    _Bilinear._step(SimpleNamespace(family=family, adam=moments, memories=()), 1, 1.0)  # type: ignore[arg-type]
+    assert not torch.equal(weight, before)
+    assert torch.equal(working, weight.bfloat16())
+    assert not gradient.any()
 
 
 def test_how_many_questions_there_are():

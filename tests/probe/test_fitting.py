@@ -405,6 +405,23 @@ def test_kept_weights_are_looked_at_again_where_steps_round_them(network, train,
     assert fitter._tell() == [one and n != k for n, one in enumerate(before)]
 
 
+@pytest.mark.parametrize("in_frames", [False, True])
+def test_a_step_leaves_its_weights_rounded_for_products(network, train, valid, in_frames):
+    """As on a GPU, where products take a copy of the weights in half precision."""
+    fitter = Fitter(dataset(network, train, valid), "output", FitConfig())
+    assert fitter.frames  # of few labels
+    fitter.frames = fitter.frames if in_frames else None
+    family = fitter.family
+    before = {name: weight.clone() for name, weight in family.weights.items()}
+    family.working = {name: weight.bfloat16() for name, weight in family.weights.items()}
+    family.gradients = {name: torch.ones_like(weight) for name, weight in family.weights.items()}
+    fitter._update()
+    for name, weight in family.weights.items():
+        assert not torch.equal(weight, before[name])
+        assert torch.equal(family.working[name], weight.bfloat16())
+        assert not family.gradients[name].any()
+
+
 def test_frequencies_of_sets_of_labels_are_counted_as_steps_count_them():
     generator = torch.Generator().manual_seed(0)
     labels = torch.rand(50, 10, generator=generator) < 0.3

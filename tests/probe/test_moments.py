@@ -5,7 +5,7 @@ import torch
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.probe.dataset import Chunk
-from rnnlens.probe.moments import Moments, Spread, measure
+from rnnlens.probe.moments import Moments, Spread, _ridge, measure
 from rnnlens.probe.probes import Probes
 
 
@@ -54,6 +54,18 @@ def test_no_weight_of_a_closed_form_is_made_of_rounding(share):
     assert moments.regression("W1").abs().max() < 1
     other = torch.randn(4000, 40, generator=torch.Generator().manual_seed(1)).double()
     assert (other @ moments.regression("W1")).square().mean() < 1  # also where no state was
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-5, 0.9e-4, 1e-3, 1e-2])
+def test_a_ridge_is_twice_as_large_as_what_rounding_leaves(share):
+    """Of a covariance whose least eigenvalue is below zero by that share of the mean variance."""
+    turn = torch.linalg.qr(torch.randn(40, 40, generator=torch.Generator().manual_seed(0)).double())
+    sizes = torch.ones(40).double()
+    sizes[0] = -share
+    within = turn.Q @ torch.diag(sizes) @ turn.Q.T
+    found = float(_ridge(within) / within.diagonal().mean())
+    least = share * 40 / sizes.sum().item()
+    assert max(1e-4, 2 * least) * 0.99 <= found <= max(1e-4, 8 * least) * 1.01
 
 
 def test_a_unit_that_never_moves_has_no_correlation():

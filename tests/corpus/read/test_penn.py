@@ -44,6 +44,7 @@ def test_words_of_a_piece(piece, words):
     assert " ".join(penn_words(piece)) == words
 
 
+@pytest.mark.slow
 def test_any_two_signs_are_taken_apart_as_nltk_does():
     for first, second in product(PARTS, repeat=2):
         for piece in (first + second, f"a{first}{second}", f"a{first}b{second}c"):
@@ -69,6 +70,7 @@ def test_a_piece_of_very_many_letters_is_taken_apart_letter_by_letter(sign):
     assert "".join(penn_words(sign * 200_000))
 
 
+@pytest.mark.slow
 def test_a_typed_apostrophe_does_not_import_nltk():
     code = (
         "import sys; from rnnlens.corpus.read.plain_text import words_of; "

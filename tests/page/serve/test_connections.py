@@ -157,7 +157,7 @@ def test_many_connections_leave_room_for_others(formula, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [HEAD % len(BODY) + BODY[:1], HEAD[:40]])
+@pytest.mark.parametrize("part", [HEAD % len(BODY) + BODY[:1], HEAD[:40], b""])
 def test_requests_that_stay_partial_make_room_for_whole_ones(formula, part):
     """More of them than there are places lock nobody out, and nobody is sent away for them."""
     with served(formula) as address, connected(address, 1) as [kept], ExitStack() as stack:

@@ -62,7 +62,7 @@ class Announced(uvicorn.Server):
 class Stage(IntEnum):
     """How far the talk on a connection has come; where room is short, the first go first."""
 
-    PARTIAL = 0  # a part of a request is here, of its head or of its body
+    PARTIAL = 0  # no request was ever whole here, or there is a part of one, of its head or body
     IDLE = 1  # nothing was asked since the last answer
     UNREAD = 2  # an answer is not being taken
     BUSY = 3  # it is being answered
@@ -79,7 +79,9 @@ class Impatient(H11Protocol):
     @property
     def stage(self) -> Stage:
         """How far the talk has come."""
-        if self.cycle is None or self.cycle.response_complete:
+        if self.cycle is None:
+            return Stage.PARTIAL
+        if self.cycle.response_complete:
             return Stage.PARTIAL if self.conn.trailing_data[0] else Stage.IDLE
         if self.cycle.more_body:
             return Stage.PARTIAL

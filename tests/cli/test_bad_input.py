@@ -34,6 +34,7 @@ def told(answer: Any) -> str:
         ("empty.conllu", b"", "holds no sentence"),
         ("blank.txt", b"\n \n\t\n", "holds no sentence"),
         ("binary.txt", bytes(range(256)) * 20, "is a binary file"),
+        ("wide.txt", "the dog\n".encode("utf-16"), "begins as UTF-16 does; give --encoding utf-16"),
         ("binary.conllu", b"\x7fELF\0\0\0\1" * 20, "is a binary file"),
         ("latin.txt", "un café noir .\n".encode("latin-1") * 60, "is not utf-8"),
         ("broken.conllu", (CONLLU + "\n1\tthe\n").encode(), f"line {CONLLU.count(chr(10)) + 2}: "),
@@ -42,7 +43,7 @@ def told(answer: Any) -> str:
         ("closed.mrg", b"( (S (DT the) (NN dog)) ) )\n", "line 1: a bracket closes"),
         ("short.txt", b"one\ntwo\nthree\n" * 30, "only 90 sentences of a single word"),
         ("same.txt", b"a a a\n" * 60, "a vocabulary of 1 word(s) besides UNK"),
-        ("few.txt", b"the dog sees the cat\n", "leave none for the train part"),
+        ("few.txt", b"the dog sees the cat\n", "leaves none for the train part"),
         ("half.txt.gz", gzip.compress(CONLLU.encode())[:200], "is the file whole"),
     ],
 )
@@ -245,6 +246,10 @@ def test_a_loss_that_is_no_number(command, corpus_file, tiny, tmp_path, seconds,
     assert "try a lower --learning-rate" in line
     assert not (out / "model.safetensors").exists()
     assert (out / "checkpoint.safetensors").exists() == (seconds == 0)
+    # Where nothing is lost by it, another training may have the folder.
+    answer = command("train", corpus_file, "-o", out, *tiny, "--min-count", 2)
+    assert answer.code == (2 if seconds == 0 else 0)
+    assert ("holds another run" in answer.err) == (seconds == 0)
 
 
 @pytest.mark.slow

@@ -130,16 +130,17 @@ def test_a_name_the_system_refuses_is_one_line(command):
 @pytest.mark.parametrize(
     "error", [MemoryError(), torch.OutOfMemoryError("CUDA"), RuntimeError("can't allocate memory")]
 )
-def test_running_out_of_memory_is_one_line(command, monkeypatch, error, tmp_path):
+@pytest.mark.parametrize(
+    ("cell", "less"), [("lstm", "--batch or --width"), ("mamba", "--batch, --width or --keys")]
+)
+def test_running_out_of_memory_is_one_line(command, monkeypatch, error, tmp_path, cell, less):
     def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("rnnlens.work.train_run.Corpus.read", fail)
     (tmp_path / "a.txt").write_text("a b\n")
-    answer = command("train", tmp_path / "a.txt", "-o", tmp_path / "run")
-    assert (answer.code, answer.err) == (
-        2, "rnnlens: out of memory; give a smaller --batch or --width\n",
-    )  # fmt: skip
+    answer = command("train", tmp_path / "a.txt", "-o", tmp_path / "run", "--cell", cell)
+    assert (answer.code, answer.err) == (2, f"rnnlens: out of memory; give a smaller {less}\n")
 
 
 def test_an_error_of_our_own_is_not_hidden(monkeypatch, tmp_path):

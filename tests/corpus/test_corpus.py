@@ -123,7 +123,7 @@ def test_a_missing_corpus_for_validation_is_refused(tmp_path):
     [
         ("", r"corpus\.txt holds no sentence"),
         ("yes\nno\n", r"holds only 2 sentences of a single word"),
-        ("the dog .\n", r"1 sentences leave none for the train part; give more text"),
+        ("the dog .\n", r"1 sentence leaves none for the train part; give more text"),
         ("the dog .\n" * 2, r"2 sentences leave none for the train part"),
         ("a a\n" * 20, r"vocabulary of 1 word\(s\) besides UNK.*--min-count \(now 3\)"),
         ("a b\nc d\ne f\n", r"vocabulary of 0 word\(s\)"),
@@ -145,7 +145,7 @@ def test_too_little_text_for_validation_is_refused(tmp_path):
     [
         ({"valid_share": 0.0}, "shares of 0.0 and 0.1"),
         ({"test_share": -0.1}, "shares of 0.1 and -0.1"),
-        ({"valid_share": 1.0}, "leave no training data"),
+        ({"valid_share": 1.0}, "leave a part of the corpus empty"),
         ({"valid_share": 0.5, "test_share": 0.5}, "together below 1"),
         ({"test_share": float("nan")}, "shares of 0.1 and nan"),
         ({"min_count": 0}, "--min-count 0"),

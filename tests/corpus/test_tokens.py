@@ -66,7 +66,7 @@ def test_shares_are_taken_from_what_was_given_for_no_part(part, valid, test, see
     free = part.count(0)
     sizes = [max(1, round(free * share)) for share in (valid, test)]
     if sum(sizes) >= free:
-        with pytest.raises(RnnlensError, match="leave none for the"):
+        with pytest.raises(RnnlensError, match="leaves? none for the"):
             split(np.array(part), config)
         return
     made = split(np.array(part), config)
@@ -80,8 +80,8 @@ def test_shares_are_taken_from_what_was_given_for_no_part(part, valid, test, see
     ("config", "said"),
     [
         ({"format": "pdf"}, "no format is called 'pdf'"),
-        ({"valid_share": 0.0}, "leave no training data"),
-        ({"valid_share": 0.5, "test_share": 0.5}, "leave no training data"),
+        ({"valid_share": 0.0}, "leave a part of the corpus empty"),
+        ({"valid_share": 0.5, "test_share": 0.5}, "leave a part of the corpus empty"),
         ({"longest": 2}, "--longest 2: give at least 3"),
         ({"split_seed": -1}, "--split-seed -1: give at least 0"),
         ({"split_seed": 2**31}, "--split-seed"),
@@ -90,6 +90,11 @@ def test_shares_are_taken_from_what_was_given_for_no_part(part, valid, test, see
 def test_what_cannot_work_is_refused_before_reading(config, said):
     with pytest.raises(RnnlensError, match=said):
         read_tokens("nowhere", ReadingConfig(**config), lowercase=False)
+
+
+def test_one_sentence_of_words_with_labels_is_told_what_ends_one():
+    with pytest.raises(RnnlensError, match="give more text; where a line has one word, an empty"):
+        split(np.zeros(1, np.int64), CorpusConfig(task="tag"))
 
 
 def test_a_corpus_without_sentences_is_refused(tmp_path: Path):

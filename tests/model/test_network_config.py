@@ -22,10 +22,10 @@ def test_a_cell_that_there_is_not_is_refused():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"cell": "gla", "width": 254}, "6 heads of a gla; give --heads 2 or --width 252"),
+        ({"cell": "gla", "width": 254}, "6 heads of --cell gla; give --heads 2 or --width 252"),
         ({"cell": "slstm", "width": 96, "heads": 5}, "--width 96 cannot be split over 5 heads"),
-        ({"cell": "mamba", "heads": 3}, "--heads 3: a mamba has none; leave it out"),
-        ({"cell": "lstm", "keys": 3}, "--keys 3: a lstm has none; leave it out, or choose --cell "),
+        ({"cell": "mamba", "heads": 3}, "--heads 3: --cell mamba has none; leave it out"),
+        ({"cell": "lstm", "keys": 3}, "--keys 3: --cell lstm has none; leave it out, or "),
         ({"cell": "gla", "keys": -1}, "--keys -1: give at least 0"),
     ],
 )  # fmt: skip

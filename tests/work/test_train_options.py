@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.base.progress import Shorter
 from rnnlens.cli import parser
 from rnnlens.corpus.split import Split
@@ -96,3 +97,17 @@ def test_a_cell_has_its_recipe_where_neither_flag_nor_task_says_otherwise():
     assert TrainOptions.of({"cell": "gla", "weight_decay": 0.0}).training.weight_decay == 0
     tagger = TrainOptions.of({"task": "tag"})
     assert TrainOptions.of({"task": "tag", "cell": "gla"}).training == tagger.training
+
+
+def test_what_a_matrix_memory_takes_is_told_and_refused_with_the_flags_that_help():
+    vocabulary = Vocabulary(tuple(map(str, range(5_000))), (1,) * 5_000)
+    train = Split(np.zeros(12_800, np.int64), np.arange(0, 12_800 + 1, 100))
+    options = TrainOptions.of({"cell": "mamba", "keys": 200}, None)
+    # Two layers of 300 units of 200 numbers, after 99 words of 128 sentences, four times.
+    size = 2 * 300 * 200 * 99 * 128 * 4 * 4 / 1e9
+    told = train_run.memory_needed(options, vocabulary, train, CPU)
+    assert f"{size:.0f} of them for a step" in told
+    assert "--keys" in told
+    options = TrainOptions.of({"cell": "mamba", "keys": 4096, "width": 2000}, None)
+    with pytest.raises(RnnlensError, match="give a smaller --keys, --batch, --longest or --width"):
+        train_run.refuse_too_large(options, vocabulary, train)

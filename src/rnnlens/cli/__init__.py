@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from rnnlens.base.errors import RnnlensError, RnnlensWarning, Stopped
 from rnnlens.cli.output import plain_output
+from rnnlens.model.network_config import KEYED
 from rnnlens.version import __version__
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
@@ -61,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
+    less = "--batch or --width"
     # Torch's threads would spin while they wait for each other, and so take the core from the one
     # that they wait for. OpenMP reads this when torch is loaded, which is below.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -70,6 +72,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             warnings.showwarning = partial(_warn, warnings.showwarning)
             args = parser().parse_args(words)
             args.words = words
+            less = "--batch, --width or --keys" if getattr(args, "cell", None) in KEYED else less
             return int(args.run(args))
     except RnnlensError as error:
         print("rnnlens:", " ".join(str(error).splitlines()), file=sys.stderr)
@@ -87,7 +90,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     except (MemoryError, RuntimeError) as error:
         if not _is_memory(error):
             raise
-        print("rnnlens: out of memory; give a smaller --batch or --width", file=sys.stderr)
+        print(f"rnnlens: out of memory; give a smaller {less}", file=sys.stderr)
         return BAD_INPUT
 
 

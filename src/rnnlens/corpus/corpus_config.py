@@ -45,8 +45,9 @@ class ReadingConfig(Options):
         shares = self.valid_share, self.test_share
         if not all(0 < share < 1 for share in shares) or sum(shares) >= 1:
             raise RnnlensError(
-                f"shares of {self.valid_share} and {self.test_share} leave no training data; "
-                "give --valid-share and --test-share between 0 and 1, together below 1"
+                f"shares of {self.valid_share} and {self.test_share} leave a part of the "
+                "corpus empty; give --valid-share and --test-share between 0 and 1, together "
+                "below 1"
             )
 
 

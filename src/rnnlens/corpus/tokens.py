@@ -19,6 +19,7 @@ from rnnlens.corpus import storage
 from rnnlens.corpus.corpus_config import SPLITS as SPLITS  # noqa: PLC0414
 from rnnlens.corpus.corpus_config import ReadingConfig as ReadingConfig  # noqa: PLC0414
 from rnnlens.corpus.read import Sentence
+from rnnlens.corpus.read.task import TAG
 from rnnlens.corpus.storage import Numbers, Shelf, release
 from rnnlens.corpus.vocabulary import composed
 from rnnlens.labels.parts_of_speech import UNIVERSAL
@@ -224,8 +225,11 @@ def split(part: Numbers, config: ReadingConfig) -> Numbers:
             taken += size
     for which, name in enumerate(SPLITS):
         if not (places == which).any():
+            few = "1 sentence leaves" if len(part) == 1 else f"{len(part)} sentences leave"
+            ends = "; where a line has one word, an empty line ends a sentence"
             raise RnnlensError(
-                f"{len(part)} sentences leave none for the {name} part; give more text"
+                f"{few} none for the {name} part; give more text"
+                + ends * (config.reader_task.name == TAG)
             )
     return places
 

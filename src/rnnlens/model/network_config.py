@@ -72,14 +72,14 @@ class NetworkConfig(Options):
         for name, those in (("heads", HEADED), ("keys", KEYED)):
             if getattr(self, name) and self.cell not in those:
                 raise RnnlensError(
-                    f"--{name} {getattr(self, name)}: a {self.cell} has none; leave it out, or "
-                    f"choose --cell {', '.join(those)}"
+                    f"--{name} {getattr(self, name)}: --cell {self.cell} has none; leave it out, "
+                    f"or choose --cell {', '.join(those)}"
                 )
         heads, width = self.parts[0], self.width
         if self.cell in HEADED and width % heads:
             fits = [count for count in range(1, width + 1) if width % count == 0]
             near = min(fits, key=lambda count: abs(count - heads))
             raise RnnlensError(
-                f"--width {width} cannot be split over {heads} heads of a {self.cell}; give "
+                f"--width {width} cannot be split over {heads} heads of --cell {self.cell}; give "
                 f"--heads {near} or --width {max(1, round(width / heads)) * heads}"
             )

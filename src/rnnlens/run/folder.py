@@ -173,6 +173,14 @@ class Run:
         """Where training saves its state until it ends."""
         return self.path / "checkpoint.safetensors"
 
+    def has_begun(self, record: run_record.Record) -> bool:
+        """Whether anything was trained that another training would throw away: not where the first
+        ended before its first checkpoint, for want of memory or by a rate that is too high.
+        """
+        is_young = record.made_by != "fit" and record.status == TRAINING
+        kept = (self.checkpoint, self.path / "model.json", self.path / CHECKPOINTS)
+        return not is_young or any(map(is_present, kept))
+
     def log(self, line: str) -> None:
         """Add a line to training.log."""
         add_line(self.path / "training.log", line)

@@ -24,6 +24,7 @@ from rnnlens.draw.measured import model_table
 from rnnlens.labels.colours import colours_of, default_colours, read_colours
 from rnnlens.labels.parts_of_speech import parts_of_speech
 from rnnlens.model.network import Network, NetworkConfig
+from rnnlens.model.network_config import KEYED
 from rnnlens.model.softmax import rows_at_once
 from rnnlens.model.text import TextSide
 from rnnlens.model.train.distributed import Processes, pick_device, processes
@@ -47,6 +48,7 @@ if TYPE_CHECKING:  # a command that trains looks through nothing
     from rnnlens.lens.lens import Lens
 
 _COPIES = 8  # of the weights that training holds, at most: optimiser, averages, gradients, ...
+_STATES = 4  # of each state of a memory that is a matrix: itself, what is written, gradients, ...
 _LOGITS = 4  # numbers that a step holds for each word and label: logits, their logarithms, ...
 _MUCH = 2 * 10**9  # bytes of memory that somebody wants to know of before
 
@@ -93,15 +95,34 @@ def _weights(network: NetworkConfig, vocabulary: Vocabulary) -> int:
         return sum(p.numel() for p in new_network(network, vocabulary).parameters())
 
 
-def refuse_too_large(network: NetworkConfig, vocabulary: Vocabulary) -> None:
+def _words_at_once(options: TrainOptions, train: Split) -> int:
+    """How many words the largest step has, padding and all."""
+    return int(train.steps.max(initial=0)) * min(options.training.batch, len(train))
+
+
+def _memories(options: TrainOptions, train: Split) -> int:
+    """Bytes of all states that a step holds of memories that are matrices."""
+    network = options.network
+    if network.cell not in KEYED:
+        return 0
+    numbers = network.width * network.parts[1] * network.layers * network.directions
+    return 4 * _STATES * numbers * _words_at_once(options, train)
+
+
+def refuse_too_large(options: TrainOptions, vocabulary: Vocabulary, train: Split) -> None:
     """Refuse a network that needs more memory than this machine has."""
-    size, words = _weights(network, vocabulary) * 4 * _COPIES, len(vocabulary.inputs)
+    network, words = options.network, len(vocabulary.inputs)
+    memories = _memories(options, train)
+    size = _weights(network, vocabulary) * 4 * _COPIES + memories
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if size > memory:
+        less = "a smaller --width or --layers, or a larger --min-count"
+        if memories > size / 2:
+            less = "a smaller --keys, --batch, --longest or --width"
         raise RnnlensError(
-            f"training a {network.cell} of width {network.width} and {network.layers} layers on "
+            f"training {network.layers} layers of {network.cell} of width {network.width} on "
             f"{words:,} words takes about {size / 2**30:,.0f} GiB and this machine has "
-            f"{memory / 2**30:,.0f}; give a smaller --width or --layers, or a larger --min-count"
+            f"{memory / 2**30:,.0f}; give {less}"
         )
 
 
@@ -109,11 +130,13 @@ def memory_needed(
     options: TrainOptions, vocabulary: Vocabulary, train: Split, device: torch.device
 ) -> str:
     """What a training takes of memory, and which flags make it less; empty where it is little."""
-    words = int(train.steps.max(initial=0)) * min(options.training.batch, len(train))
+    words, memories = _words_at_once(options, train), _memories(options, train)
     flags = "--batch, --longest or --width"
     if device.type != "cuda":  # which holds the logits of a block alone
         words, flags = min(words, rows_at_once(len(vocabulary))), "--width"
-    step = 4 * _LOGITS * words * len(vocabulary)
+    if memories:
+        flags = "--batch, --longest, --width or --keys"
+    step = 4 * _LOGITS * words * len(vocabulary) + memories
     size = 4 * _COPIES * _weights(options.network, vocabulary) + step
     if size < _MUCH:
         return ""
@@ -173,14 +196,15 @@ def train_into(
     chosen = TrainOptions.of(options, preset)
     check_seconds(checkpoint_seconds)
     before = run.record() if run.exists() else None
-    if before:
+    has_begun = before is not None and run.has_begun(before)
+    if before and has_begun:
         chosen.refuse_other(run, before)
     own_colours = read_colours(Path(colours)) if colours else None
     place = pick_device(device)
     with processes(place) as group:
         texts = Corpus.read(corpus, chosen.corpus, lowercase=chosen.corpus.lowercase)
         encoded = encode(texts, chosen.corpus)
-        if before and before.corpus.get("hash") != encoded.hash:
+        if before and has_begun and before.corpus.get("hash") != encoded.hash:
             raise RnnlensError(
                 f"{corpus} has changed since {run.path} was begun; choose another folder"
             )
@@ -233,8 +257,8 @@ class _Job:
     ) -> None:
         """Train from the beginning, or from the checkpoint that the run holds."""
         self.observer.say(f"{self.corpus.describe()}\ncolours     {colours['source']}")
-        refuse_too_large(self.options.network, self.corpus.vocabulary)
         vocabulary, split = self.corpus.vocabulary, self.corpus.splits["train"]
+        refuse_too_large(self.options, vocabulary, split)
         if much := memory_needed(self.options, vocabulary, split, device):
             self.observer.say(much)
         run, record = self.run, self.options.record(self.corpus, self.observer.command)

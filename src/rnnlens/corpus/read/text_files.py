@@ -48,7 +48,9 @@ def head(path: Path, size: int = 1 << 16) -> bytes:
 def lines(path: Path, encoding: str) -> Iterator[str]:
     """The lines of a text file without their ends, a byte-order mark dropped."""
     wide = codec(encoding).startswith(("utf-16", "utf-32"))
-    if not wide and b"\0" in head(path):
+    if not wide and b"\0" in (begin := head(path)):
+        if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise RnnlensError(f"{path} begins as UTF-16 does; give --encoding utf-16")
         raise RnnlensError(f"{path} is a binary file, not text; give a text corpus")
     number = 0
     try:

@@ -79,10 +79,9 @@ class Impatient(H11Protocol):
     @property
     def stage(self) -> Stage:
         """How far the talk has come."""
-        if self.cycle is None:
-            return Stage.PARTIAL
-        if self.cycle.response_complete:
-            return Stage.PARTIAL if self.conn.trailing_data[0] else Stage.IDLE
+        if self.cycle is None or self.cycle.response_complete:
+            was_good = self.cycle is not None and not self.conn.trailing_data[0]
+            return Stage.IDLE if was_good else Stage.PARTIAL
         if self.cycle.more_body:
             return Stage.PARTIAL
         return Stage.UNREAD if self.flow.write_paused else Stage.BUSY

@@ -62,6 +62,26 @@ def test_every_cell_has_a_preset_for_a_cpu(cell):
     assert TrainOptions.of({"cell": cell}, "quick").network.width == PRESETS["quick"]["width"]
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    ("given", "rate", "decay"),
+    [
+        ({"cell": "gla"}, 4e-3, 0.5),
+        ({"cell": "slstm"}, 4e-3, None),
+        ({"task": "tag", "tied": False}, 3e-3, None),
+        ({"cell": "gla", "learning_rate": 1e-3}, 1e-3, 0.5),
+        ({}, None, None),
+    ],
+)
+def test_rates_of_a_recipe_go_before_those_of_a_preset(preset, given, rate, decay):
+    """They were chosen for what is trained, and a preset's for an LSTM that predicts words."""
+    training = TrainOptions.of(given, preset).training
+    usual = TrainOptions.of({}, preset).training
+    assert training.learning_rate == (rate or usual.learning_rate)
+    assert training.weight_decay == (decay or usual.weight_decay)
+    assert training.epochs == usual.epochs
+
+
 def test_a_preset_that_is_not_possible_is_not_recommended():
     told = shorter("--cell gla --heads 10", CPU)  # of which 300 is a multiple, and 128 is not
     assert told

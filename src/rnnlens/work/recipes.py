@@ -25,6 +25,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     # Larger steps, and more epochs of them, for a GPU and a corpus of a million words.
     "gpu": {"batch": 192, "learning_rate": 2e-2, "epochs": 45},
 }
+# What of a preset is the LSTM's alone: a recipe that says otherwise knows better.
+OF_RECIPES = ("learning_rate", "weight_decay")
 # How each task is trained where no flag says otherwise (docs/results.md).
 RECIPES: dict[str, dict[str, Any]] = {
     TAG: {

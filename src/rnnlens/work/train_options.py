@@ -13,7 +13,7 @@ from rnnlens.model.network_config import NetworkConfig
 from rnnlens.model.train.training_config import TrainingConfig
 from rnnlens.run.folder import Run
 from rnnlens.run.record import Record
-from rnnlens.work.recipes import CELL_RECIPES, PRESETS, RECIPES
+from rnnlens.work.recipes import CELL_RECIPES, OF_RECIPES, PRESETS, RECIPES
 
 if TYPE_CHECKING:
     from rnnlens.corpus.corpus import EncodedCorpus
@@ -30,13 +30,16 @@ class TrainOptions:
     @classmethod
     def of(cls, given: Mapping[str, Any], preset: str | None = None) -> "TrainOptions":
         """What is asked for by name; where nothing is said, as the preset has it, or the recipe of
-        the task. The recipe of a cell is for the next word, which it was chosen by.
+        the task, whose rates go before the preset's. The recipe of a cell is for the next word,
+        which it was chosen by.
         """
         if preset and preset not in PRESETS:
             raise RnnlensError(f"no preset is called {preset!r}; there is {', '.join(PRESETS)}")
         task = given.get("task") or NEXT
         cell = CELL_RECIPES.get(str(given.get("cell")), {})
-        values = {**RECIPES.get(str(task), cell), **(PRESETS[preset] if preset else {})}
+        recipe = RECIPES.get(str(task), cell)
+        own = {name: recipe[name] for name in OF_RECIPES if name in recipe}
+        values = {**recipe, **(PRESETS[preset] if preset else {}), **own}
         options = cls(
             corpus=from_flags(CorpusConfig, given, values),
             network=from_flags(NetworkConfig, given, values),

@@ -66,7 +66,7 @@ def test_shares_are_taken_from_what_was_given_for_no_part(part, valid, test, see
     free = part.count(0)
     sizes = [max(1, round(free * share)) for share in (valid, test)]
     if sum(sizes) >= free:
-        with pytest.raises(RnnlensError, match="leaves? none for the"):
+        with pytest.raises(RnnlensError, match=r"leaves? none for the"):
             split(np.array(part), config)
         return
     made = split(np.array(part), config)

@@ -26,8 +26,8 @@ times as UNK, 80/10/10 of the sentences for training, validation and testing, an
 
 With --task tag CORPUS is CoNLL-U, brackets, nltk:NAME or a word a line with columns of labels; with
 --task classify label<TAB>text, CSV, lines of JSON, or a folder of folders or files that are named
-for labels. These tasks have recipes of their own, and so have other cells than lstm, gru and rnn for
-the next word: defaults below are the LSTM's. Any flag goes before a recipe.
+for labels. These tasks have recipes of their own, and so have other cells than lstm, gru and rnn
+for the next word: defaults below are the LSTM's. Any flag goes before a recipe.
 
 examples:
   rnnlens train news.conllu.gz -o runs/news

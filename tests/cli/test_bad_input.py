@@ -154,8 +154,9 @@ def test_own_colours_that_cannot_be_read(command, corpus_file, tiny, tmp_path, t
 
 def test_a_folder_with_foreign_files_is_not_written_to(command, corpus_file, tiny, tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
-    line = told(command("train", corpus_file, "-o", tmp_path, *tiny))
-    assert "holds files that are no run" in line
+    answer = command("train", corpus_file, "-o", tmp_path, *tiny)
+    assert "holds files that are no run" in told(answer)
+    assert not answer.out  # before the corpus is read
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 

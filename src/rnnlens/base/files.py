@@ -209,7 +209,8 @@ def parsed(data: str | bytes, sort: type[Sort], path: Path, remedy: str = REMEDY
         where = ".".join(map(str, first["loc"]))
         if where == "checksum":  # the file is laid out otherwise than we write it
             remedy = f"{remedy}; {_BY_HAND}"
-        raise damaged(path, f"{where[:80]}: {first['msg'][:160]}", remedy) from error
+        said = f"{where[:80]}: {first['msg'][:160]}".removeprefix(": ")  # of the file as a whole
+        raise damaged(path, said, remedy) from error
     return value
 
 

@@ -74,17 +74,29 @@ class Run:
 
     def create(self) -> None:
         """Make the folder, and refuse one that holds something else."""
-        try:
+        with self._told():
             self.path.mkdir(parents=True, exist_ok=True)
-            foreign = not self.exists() and any(p for p in self.path.iterdir() if p.name[0] != ".")
-        except OSError as error:
-            raise RnnlensError(
-                f"cannot make the folder {self.path}: {error.strerror}; choose another with -o"
-            ) from error
+        self.check_place()
+
+    def check_place(self) -> None:
+        """Refuse a place that holds something else than a run, before anything is computed."""
+        with self._told():
+            others = self.path.iterdir() if is_present(self.path) and not self.exists() else ()
+            foreign = any(path.name[0] != "." for path in others)
         if foreign:
             raise RnnlensError(
                 f"{self.path} holds files that are no run; choose an empty or new folder with -o"
             )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say what to do where the folder cannot be made or looked into."""
+        try:
+            yield
+        except OSError as error:
+            raise RnnlensError(
+                f"cannot make the folder {self.path}: {error.strerror}; choose another with -o"
+            ) from error
 
     @property
     def is_bundled(self) -> bool:

@@ -195,6 +195,7 @@ def train_into(
     observer = replace(observer, command=observer.command or command)
     chosen = TrainOptions.of(options, preset)
     check_seconds(checkpoint_seconds)
+    run.check_place()
     before = run.record() if run.exists() else None
     has_begun = before is not None and run.has_begun(before)
     if before and has_begun:

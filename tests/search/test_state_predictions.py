@@ -1,5 +1,6 @@
 """What an index computes of states, a few words at a time, against one state after the other."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 import rnnlens
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.reading.divergence import bits_between
+from rnnlens.search import state_predictions
 from rnnlens.search.build import Plan
 from rnnlens.search.index_files import TOP, Pair
 from rnnlens.search.on_device import Drawing
@@ -124,3 +126,13 @@ def test_a_gpu_finds_what_a_cpu_does(subject, states, words, apart):
             assert np.allclose(a, b, atol=2e-4, equal_nan=True), (kind, name)
     for pair, bits in one.divergences.items():
         assert np.allclose(bits, other.divergences[pair], atol=2e-4, equal_nan=True), pair
+
+
+@pytest.mark.parametrize("logarithm", [(np.log, 1.0), (np.log2, math.log(2))])
+def test_sums_of_pairs_are_the_same_by_either_logarithm(monkeypatch, logarithm):
+    monkeypatch.setattr(state_predictions, "_logarithm", lambda: logarithm)
+    p = torch.rand(2, 3, 500, generator=torch.Generator().manual_seed(0)).softmax(-1)
+    sums = torch.empty(1, 3)
+    state_predictions._negentropies_on_cpu([(p[0], p[1])], *torch.empty(2, 3, 500), sums)
+    both = (p[0] + p[1]).double()
+    assert torch.allclose(sums[0].double(), torch.xlogy(both, both).sum(1), rtol=1e-6)

@@ -6,9 +6,11 @@ once more in operations of a GPU, and `reading/divergence.py` that for how far s
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import torch
+from numpy.lib.introspect import opt_func_info
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -306,13 +308,26 @@ Ends = Sequence[tuple[Tensor, Tensor]]
 
 
 def _negentropies_on_cpu(ends: Ends, both: Tensor, log: Tensor, sums: Tensor) -> None:
-    """Numpy's logarithms take a third of the time of torch's."""
+    """NumPy's logarithms take a third of the time of torch's."""
     x, logs, found = both.numpy(), log.numpy(), sums.numpy()
+    logarithm, nats = _logarithm()
     with np.errstate(divide="ignore", invalid="ignore"):
         for k, (a, b) in enumerate(ends):
             np.add(a.numpy(), b.numpy(), out=x)
-            np.log(x, out=logs)
+            logarithm(x, out=logs)
             np.vecdot(x, logs, out=found[k])
+        np.multiply(found, nats, out=found)
+
+
+@cache
+def _logarithm() -> tuple[np.ufunc, float]:
+    """The quicker of NumPy's logarithms on this processor, and what makes its numbers nats: that to
+    base 2 takes two thirds of the other's time where NumPy has vector instructions for it, and
+    twice as long elsewhere.
+    """
+    ways = opt_func_info(func_name="^log2$", signature="float32")["log2"]
+    plain = any("baseline" in way["current"] for way in ways.values())
+    return (np.log, 1.0) if plain else (np.log2, math.log(2))
 
 
 def encode_on_cpu(logits: Tensor, p: Tensor, predictor: Predictor, asked: Asked) -> Encodings:

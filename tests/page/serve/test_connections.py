@@ -172,6 +172,29 @@ def test_requests_that_stay_partial_make_room_for_whole_ones(formula, part):
         assert answer(kept)[0] == 200
 
 
+@pytest.mark.slow
+def test_a_server_full_of_people_who_asked_takes_newcomers(formula, monkeypatch):
+    """Several at once, and beside somebody who opens connections and says nothing."""
+    monkeypatch.setattr(connections, "MOST", 40)
+    monkeypatch.setattr(connections, "SILENT", 10)
+    with served(formula) as address, connected(address, 40) as known, ExitStack() as stack:
+        for one in known:
+            one.sendall(REQUEST)
+            assert answer(one)[0] == 200
+        newcomers = [stack.enter_context(closing(connect(address))) for _ in range(8)]
+        time.sleep(0.1)
+        for one in newcomers:
+            one.sendall(REQUEST)
+            assert answer(one)[0] == 200
+        for _ in range(4):
+            late = stack.enter_context(closing(connect(address)))
+            blank = [stack.enter_context(closing(connect(address))) for _ in range(4)]
+            time.sleep(0.05)
+            late.sendall(REQUEST)
+            assert answer(late)[0] == 200
+            blank[0].close()
+
+
 def test_answers_that_nobody_reads_make_room_too(formula, monkeypatch):
     monkeypatch.setattr(connections, "MOST", 10)
     with served(formula, buffer=4096) as address, ExitStack() as stack:

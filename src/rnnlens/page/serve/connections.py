@@ -19,6 +19,7 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.page.serve.guard import SAFE
 
 MOST = 256  # connections; beyond, the least deserving makes room
+SILENT = MOST // 4  # of them that never asked anything; beyond, the first of these makes room
 PATIENCE = 10.0  # seconds for the head of a request to arrive
 
 
@@ -62,8 +63,8 @@ class Announced(uvicorn.Server):
 class Stage(IntEnum):
     """How far the talk on a connection has come; where room is short, the first go first."""
 
-    PARTIAL = 0  # no request was ever whole here, or there is a part of one, of its head or body
-    IDLE = 1  # nothing was asked since the last answer
+    PARTIAL = 0  # a part of a request is here, of its head or of its body
+    IDLE = 1  # nothing was asked since the last answer, or ever
     UNREAD = 2  # an answer is not being taken
     BUSY = 3  # it is being answered
 
@@ -80,8 +81,7 @@ class Impatient(H11Protocol):
     def stage(self) -> Stage:
         """How far the talk has come."""
         if self.cycle is None or self.cycle.response_complete:
-            was_good = self.cycle is not None and not self.conn.trailing_data[0]
-            return Stage.IDLE if was_good else Stage.PARTIAL
+            return Stage.PARTIAL if self.conn.trailing_data[0] else Stage.IDLE
         if self.cycle.more_body:
             return Stage.PARTIAL
         return Stage.UNREAD if self.flow.write_paused else Stage.BUSY
@@ -94,7 +94,10 @@ class Impatient(H11Protocol):
             if isinstance(c, Impatient) and c is not self and not c.transport.is_closing()
         ]  # fmt: skip
         if len(others) >= MOST:
-            first = min(others, key=lambda c: (c.stage, c.since))
+            # Whoever has just come has not asked yet either, so that silence alone is no reason.
+            silent = [c for c in others if c.cycle is None]
+            some = silent if len(silent) > SILENT else others
+            first = min(some, key=lambda c: (c.stage, c.since))
             (self if first.stage is Stage.BUSY else first).transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -4,6 +4,7 @@ import json
 import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests import grammar
@@ -133,6 +134,38 @@ def test_another_corpus_for_the_same_folder_is_refused(command, tiny, run_copy, 
     assert answer.code == 2
     assert "has changed since" in answer.err
     assert contents(run_copy) == before
+
+
+@pytest.fixture
+def left_behind(command, corpus_file, tiny, tmp_path) -> Path:
+    """The folder of a training that ended before anything was saved, but for its log."""
+    out: Path = tmp_path / "run"
+    assert command("train", corpus_file, "-o", out, *tiny, "--learning-rate", "1e30").code == 2
+    (out / "training.log").write_text("epoch 1/400\n")
+    return out
+
+
+def test_where_nothing_was_trained_another_corpus_may_be(command, tiny, left_behind):
+    other = left_behind.with_name("other.conllu")
+    other.write_text(grammar.conllu(101, seed=1))
+    answer = command("train", other, "-o", left_behind, *tiny)
+    assert (answer.code, answer.err) == (0, "")
+    log = (left_behind / "training.log").read_text().splitlines()
+    assert [line.split("  ")[0] for line in log] == ["epoch 1/2", "epoch 2/2"]
+
+
+def test_a_training_that_saves_while_another_reads_its_corpus_is_not_overwritten(
+    command, corpus_file, tiny, left_behind, monkeypatch
+):
+    def read(*given, **options):
+        (left_behind / "checkpoint.safetensors").write_bytes(b"of the other")
+        return Corpus.read(*given, **options)
+
+    monkeypatch.setattr("rnnlens.work.train_run.Corpus", SimpleNamespace(read=read))
+    before = contents(left_behind)
+    answer = command("train", corpus_file, "-o", left_behind, *tiny, "--width", 9)
+    assert (answer.code, "holds another run, made with" in answer.err) == (2, True)
+    assert contents(left_behind) == {**before, "checkpoint.safetensors": b"of the other"}
 
 
 def test_equal_orders_give_equal_weights(command, corpus_file, tiny, trained_run, tmp_path):

@@ -48,6 +48,17 @@ def test_heads_are_as_near_to_the_usual_as_divides_the_width(width, heads):
     assert NetworkConfig("gla", width=width, heads=2).parts[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("cell", "heads", "keys"), [("gla", 4, 12), ("slstm", 4, 0), ("mamba", 0, 12), ("lstm", 0, 0)]
+)
+def test_a_network_keeps_the_heads_and_keys_that_it_has(cell, heads, keys):
+    """And not the 0 that stands for what is usual, which may change."""
+    kept = Network(NetworkConfig(cell, width=16, layers=1), 5).config
+    assert (kept.heads, kept.keys) == (heads, keys)
+    kept.check()
+    assert Network(kept, 5).config == kept
+
+
 @pytest.mark.parametrize(("cell", "written"), [("lstm", "LSTM"), ("deltanet", "DeltaNet")])
 def test_a_network_is_called_as_its_paper_calls_it(cell, written):
     assert Network(NetworkConfig(cell, width=12), 3).description == f"{written} 12 × 2"

@@ -24,7 +24,7 @@ from rnnlens.model.text import Example
 from rnnlens.probe.probes import Probes
 from rnnlens.reading.subject import Training
 from rnnlens.run import run_files
-from rnnlens.run.folder import Keeper, Run, epochs_to_keep, kept_runs, run_at
+from rnnlens.run.folder import CHECKPOINTS, Keeper, Run, epochs_to_keep, kept_runs, run_at
 from rnnlens.run.record import FORMAT, TRAINED, TRAINING
 
 RECORD: dict[str, Any] = {
@@ -50,6 +50,27 @@ def change(run: Run) -> Callable[..., None]:
         runfiles.edit(run.path / "model.json", **entries)
 
     return edit
+
+
+@pytest.mark.parametrize(
+    ("record", "left", "begun"),
+    [
+        ({"status": TRAINING}, "", False),
+        ({"status": TRAINING}, "training.log", False),
+        ({"status": TRAINING}, "checkpoint.safetensors", True),
+        ({"status": TRAINING}, "model.json", True),  # killed between its model and its record
+        ({"status": TRAINING}, CHECKPOINTS, True),
+        ({"status": TRAINING, "made_by": "fit"}, "", True),
+        ({"status": TRAINED}, "", True),
+    ],
+)
+def test_what_was_trained_is_never_taken_for_nothing(tmp_path, record, left, begun):
+    run = Run(tmp_path / "run")
+    run.create()
+    run.write_record({**RECORD, **record})
+    if left:
+        (run.path / left).touch()
+    assert run.has_begun(run.record()) == begun
 
 
 def test_a_model_comes_back_ready_to_trace(run):

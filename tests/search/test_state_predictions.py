@@ -132,7 +132,7 @@ def test_a_gpu_finds_what_a_cpu_does(subject, states, words, apart):
 def test_sums_of_pairs_are_the_same_by_either_logarithm(monkeypatch, logarithm):
     monkeypatch.setattr(state_predictions, "_logarithm", lambda: logarithm)
     p = torch.rand(2, 3, 500, generator=torch.Generator().manual_seed(0)).softmax(-1)
-    sums = torch.empty(1, 3)
-    state_predictions._negentropies_on_cpu([(p[0], p[1])], *torch.empty(2, 3, 500), sums)
+    sums, room = torch.empty(1, 3), torch.empty(2, 3, 500)
+    state_predictions._negentropies_on_cpu([(p[0], p[1])], room[0], room[1], sums)
     both = (p[0] + p[1]).double()
     assert torch.allclose(sums[0].double(), torch.xlogy(both, both).sum(1), rtol=1e-6)

@@ -130,4 +130,24 @@ def test_what_a_matrix_memory_takes_is_told_and_refused_with_the_flags_that_help
     assert "--keys" in told
     options = TrainOptions.of({"cell": "mamba", "keys": 4096, "width": 2000}, None)
     with pytest.raises(RnnlensError, match="give a smaller --keys, --batch, --longest or --width"):
-        train_run.refuse_too_large(options, vocabulary, train)
+        train_run.refuse_too_large(options, vocabulary, train, CPU)
+
+
+def test_a_network_that_reads_both_ways_holds_twice_as_much():
+    train = Split(np.zeros(12_800, np.int64), np.arange(0, 12_800 + 1, 100))
+    given = {"cell": "mamba", "keys": 200, "task": "tag"}
+    one, both = (
+        train_run._memories(TrainOptions.of({**given, "bidirectional": ways}), train)
+        for ways in (False, True)
+    )
+    assert both == 2 * one
+
+
+def test_a_gpu_is_asked_for_its_own_memory(monkeypatch):
+    small = type("Properties", (), {"total_memory": 2**20})
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: small)
+    vocabulary = Vocabulary(tuple(map(str, range(50))), (1,) * 50)
+    train = Split(np.zeros(100, np.int64), np.arange(0, 100 + 1, 10))
+    train_run.refuse_too_large(TrainOptions.of({}), vocabulary, train, CPU)
+    with pytest.raises(RnnlensError, match=r"--cell lstm .* in 2 .* this GPU has 0; give"):
+        train_run.refuse_too_large(TrainOptions.of({}), vocabulary, train, CUDA)

@@ -27,7 +27,8 @@ times as UNK, 80/10/10 of the sentences for training, validation and testing, an
 With --task tag CORPUS is CoNLL-U, brackets, nltk:NAME or a word a line with columns of labels; with
 --task classify label<TAB>text, CSV, lines of JSON, or a folder of folders or files that are named
 for labels. These tasks have recipes of their own, and so have other cells than lstm, gru and rnn
-for the next word: defaults below are the LSTM's. Any flag goes before a recipe.
+for the next word: defaults below are the LSTM's. A recipe's rates go before those of a --preset,
+and any flag goes before both.
 
 examples:
   rnnlens train news.conllu.gz -o runs/news

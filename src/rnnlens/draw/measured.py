@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
+_WIDTH = 22  # of an interval, also of thousands
+
 
 def model_table(model: Mapping[str, Mapping[str, Any]]) -> str:
     """What a model is worth on each split, beside the unigram baseline, as a table."""
     unit = next(iter(model["train"]))  # sentences, or a user's batches
     answers = "accuracy" in model["train"]
     sure = any(row.get("intervals") for row in model.values())
-    head = f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}" + (f"{'95%':>18}" if sure else "")
-    lines = [head + f"{'unigram':>12}" + (f"{'accuracy':>12}{'macro F1':>12}" if answers else "")]
+    head = f"{'':<8}{unit:>12}{'pairs':>14}{'perplexity':>14}"
+    head += (f"{'95%':>{_WIDTH}}" if sure else "") + f"{'unigram':>12}"
+    lines = [head + (f"{'accuracy':>12}{'macro F1':>12}" if answers else "")]
     for name, row in model.items():
         right = f"{row['accuracy']:>12.2%}{row['macro_f1']:>12.2%}" if answers else ""
         lines.append(
@@ -31,7 +34,7 @@ def model_table(model: Mapping[str, Mapping[str, Any]]) -> str:
 def _interval(row: Mapping[str, Any]) -> str:
     ends = row.get("intervals", {}).get("perplexity")
     told = f"{ends['low']:.2f} to {ends['high']:.2f}" if ends else "-"
-    return f" {told:>17}"  # also of thousands with a space before it
+    return f"{told:>{_WIDTH}}"
 
 
 def cell(value: float | None, width: int, digits: int = 2) -> str:

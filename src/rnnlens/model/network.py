@@ -57,6 +57,7 @@ class Network(nn.Module, Traceable):
                 "a readout shares the embedding's matrix only where labels are words; give "
                 "--no-tied"
             )
+        config = config.spelled_out
         self.config, self.label_count, self.word_count = config, label_count, word_count
         self.causal = not config.bidirectional
         inputs, outputs = config.embedding or config.width, config.width * config.directions

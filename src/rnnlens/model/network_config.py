@@ -1,6 +1,6 @@
 """What a network is built from; read without torch, for the flags of a command."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import Options, option
@@ -41,6 +41,14 @@ class NetworkConfig(Options):
     def parts(self) -> tuple[int, int]:
         """How many heads and keys there are."""
         return self.heads or self._usual_heads, self.keys or KEYS
+
+    @property
+    def spelled_out(self) -> "NetworkConfig":
+        """The same with the heads and keys that there are in place of 0: what a network keeps, so
+        that it stays the same network whatever is usual later.
+        """
+        heads, keys = self.parts
+        return replace(self, heads=heads * (self.cell in HEADED), keys=keys * (self.cell in KEYED))
 
     @property
     def _usual_heads(self) -> int:

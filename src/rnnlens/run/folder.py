@@ -20,6 +20,7 @@ from rnnlens.base.files import (
     is_sha,
     locked,
     read_json,
+    remove,
     sha256,
     write_bytes,
     write_json,
@@ -195,7 +196,15 @@ class Run:
 
     def log(self, line: str) -> None:
         """Add a line to training.log."""
-        add_line(self.path / "training.log", line)
+        add_line(self._log, line)
+
+    def forget_log(self) -> None:
+        """Remove training.log, which tells of a training that left nothing else."""
+        remove(self._log)
+
+    @property
+    def _log(self) -> Path:
+        return self.path / "training.log"
 
     def write_probes(
         self, probes: "Probes", made: Mapping[str, Any], precision: "Precision" = "single"

@@ -109,21 +109,30 @@ def _memories(options: TrainOptions, train: Split) -> int:
     return 4 * _STATES * numbers * _words_at_once(options, train)
 
 
-def refuse_too_large(options: TrainOptions, vocabulary: Vocabulary, train: Split) -> None:
-    """Refuse a network that needs more memory than this machine has."""
+def refuse_too_large(
+    options: TrainOptions, vocabulary: Vocabulary, train: Split, device: torch.device
+) -> None:
+    """Refuse a network that needs more memory than the machine, or its GPU, has."""
     network, words = options.network, len(vocabulary.inputs)
     memories = _memories(options, train)
     size = _weights(network, vocabulary) * 4 * _COPIES + memories
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    where, memory = _memory(device)
     if size > memory:
         less = "a smaller --width or --layers, or a larger --min-count"
         if memories > size / 2:
             less = "a smaller --keys, --batch, --longest or --width"
         raise RnnlensError(
-            f"training {network.layers} layers of {network.cell} of width {network.width} on "
-            f"{words:,} words takes about {size / 2**30:,.0f} GiB and this machine has "
+            f"training --cell {network.cell} of width {network.width} in {network.layers} "
+            f"layer(s) on {words:,} words takes about {size / 2**30:,.0f} GiB and {where} has "
             f"{memory / 2**30:,.0f}; give {less}"
         )
+
+
+def _memory(device: torch.device) -> tuple[str, int]:
+    """What computes there, and how many bytes of memory it has."""
+    if device.type == "cuda":
+        return "this GPU", torch.cuda.get_device_properties(device).total_memory
+    return "this machine", os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def memory_needed(
@@ -197,15 +206,15 @@ def train_into(
     check_seconds(checkpoint_seconds)
     run.check_place()
     before = run.record() if run.exists() else None
-    has_begun = before is not None and run.has_begun(before)
-    if before and has_begun:
-        chosen.refuse_other(run, before)
+    begun = before if before and run.has_begun(before) else None
+    if begun:
+        chosen.refuse_other(run, begun)
     own_colours = read_colours(Path(colours)) if colours else None
     place = pick_device(device)
     with processes(place) as group:
         texts = Corpus.read(corpus, chosen.corpus, lowercase=chosen.corpus.lowercase)
         encoded = encode(texts, chosen.corpus)
-        if before and has_begun and before.corpus.get("hash") != encoded.hash:
+        if begun and begun.corpus.get("hash") != encoded.hash:
             raise RnnlensError(
                 f"{corpus} has changed since {run.path} was begun; choose another folder"
             )
@@ -259,7 +268,7 @@ class _Job:
         """Train from the beginning, or from the checkpoint that the run holds."""
         self.observer.say(f"{self.corpus.describe()}\ncolours     {colours['source']}")
         vocabulary, split = self.corpus.vocabulary, self.corpus.splits["train"]
-        refuse_too_large(self.options, vocabulary, split)
+        refuse_too_large(self.options, vocabulary, split, device)
         if much := memory_needed(self.options, vocabulary, split, device):
             self.observer.say(much)
         run, record = self.run, self.options.record(self.corpus, self.observer.command)
@@ -267,6 +276,10 @@ class _Job:
         with run.writing() if self.group.first else nullcontext():
             if self.group.first:
                 run.check_unchanged(before)
+                if before and run.has_begun(before):  # perhaps only since the folder was looked at
+                    self.options.refuse_other(run, before)
+                elif before:
+                    run.forget_log()
                 run.write_record({**record, "status": TRAINING})  # first: it marks a run
                 run.write_vocabulary(self.corpus.vocabulary)
                 run.write_colours(colours)

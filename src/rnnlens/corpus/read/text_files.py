@@ -13,6 +13,10 @@ from typing import IO, Any
 from rnnlens.base.errors import RnnlensError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_MARKS = {  # of byte order; that of UTF-32 begins with that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
 _DEFLATE = 1032  # times that anything can swell
 _SMALL = 64 << 20  # bytes that may be made of any file
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a character that JSON writes in two
@@ -49,8 +53,9 @@ def lines(path: Path, encoding: str) -> Iterator[str]:
     """The lines of a text file without their ends, a byte-order mark dropped."""
     wide = codec(encoding).startswith(("utf-16", "utf-32"))
     if not wide and b"\0" in (begin := head(path)):
-        if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise RnnlensError(f"{path} begins as UTF-16 does; give --encoding utf-16")
+        for mark, name in _MARKS.items():
+            if begin.startswith(mark):
+                raise RnnlensError(f"{path} begins as {name} does; give --encoding {name}")
         raise RnnlensError(f"{path} is a binary file, not text; give a text corpus")
     number = 0
     try:

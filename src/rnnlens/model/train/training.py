@@ -177,7 +177,7 @@ class Trainer:
         if not finite:
             raise RnnlensError(
                 f"{problem} in epoch {self.progress.epoch + 1}, step {self.progress.step}; what "
-                "was saved before is kept: try a lower --learning-rate "
+                "was saved before, if anything, is kept: try a lower --learning-rate "
                 f"(now {self.config.learning_rate}) or --clip in another folder"
             )
 

@@ -276,7 +276,8 @@ def test_timesteps_together_are_as_many_as_there_is_room_for(family, room, monke
         return read, every
 
     monkeypatch.setattr(linear, "computed_together", lambda _: True)
-    monkeypatch.setattr(linear, "_ROOM", room * sum(one.numel() for one in start.values()) + 1)
+    room_for = room * sum(one.numel() for one in start.values()) + 1
+    monkeypatch.setattr(linear, "_ROOM", {"cpu": room_for})
     monkeypatch.setattr(linear, "_chunk", noted)
     scan = Scan(cell, given, start, w)
     with paced(pace):
@@ -288,8 +289,26 @@ def test_timesteps_together_are_as_many_as_there_is_room_for(family, room, monke
 
 
 def test_one_timestep_is_computed_where_there_is_room_for_none():
-    assert linear._timesteps({"c": torch.empty(linear._ROOM + 1, device="meta")}) == 1
+    assert linear._timesteps({"c": torch.empty(linear._ROOM["cpu"] + 1, device="meta")}) == 1
     assert linear._timesteps({"c": torch.empty(2, 3)}) == linear._CHUNK
+
+
+@torch.no_grad()
+def test_what_is_read_without_states_takes_no_more_room(family, monkeypatch):
+    cell, w, _ = family
+    given, chunk, lengths = _given(cell), linear._chunk, list[int]()
+    start = cell.begin(given)
+    wanted = linear.read_at_once(cell, given, start, w)
+
+    def noted(cell: LinearCell, now: States, before: States, w: Weights) -> tuple[Tensor, States]:
+        read, every = chunk(cell, now, before, w)
+        lengths.append(len(read))
+        return read, every
+
+    monkeypatch.setattr(linear, "_ROOM", {"cpu": 3 * sum(one.numel() for one in start.values())})
+    monkeypatch.setattr(linear, "_chunk", noted)
+    torch.testing.assert_close(linear.read_at_once(cell, given, start, w), wanted)
+    assert lengths == [min(3, STEPS - first) for first in range(0, STEPS, 3)]
 
 
 def test_what_an_edit_does_can_be_differentiated(family):

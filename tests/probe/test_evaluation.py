@@ -135,6 +135,20 @@ def test_a_language_models_answers_are_not_counted(network, train):
     assert found.confusion is None
 
 
+def test_a_models_own_predictions_are_measured_without_its_states(network, train, monkeypatch):
+    told = model_scores(dataset_of(network, train=train, test=train)).parts["test"]
+    monkeypatch.setattr(Network, "prediction_alone", Network.trace)
+    slow = model_scores(dataset_of(network, train=train, test=train)).parts["test"]
+    monkeypatch.undo()
+    assert told["perplexity"] == pytest.approx(slow["perplexity"], rel=1e-6)
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("no state is asked for")
+
+    monkeypatch.setattr(Network, "trace", refused)
+    assert model_scores(dataset_of(network, train=train, test=train)).parts["test"] == told
+
+
 @pytest.mark.parametrize("semantic", ["output", "output+2", "output-1", "tag", "tag+1", "tag-2"])
 @pytest.mark.parametrize("of", ["words", "texts", "next words"])
 def test_states_with_labels_are_as_many_as_is_said(semantic, of):

@@ -28,7 +28,9 @@ from rnnlens.model.transition import Matrix, Transition
 Shape = tuple[int, ...]
 _TOGETHER = 16  # timesteps whose decay and write are computed at once
 _CHUNK = 64  # timesteps of a scan; of longer sequences states are computed again to learn
-_ROOM = 1 << 25  # numbers of memories that a chunk holds, unless one timestep alone has more
+# Numbers of memories that a chunk holds, unless one timestep alone has more: on a CPU what stays in
+# its cache, on a GPU what keeps it busy.
+_ROOM = {"cpu": 1 << 20, "cuda": 1 << 25}
 
 
 class Given(NamedTuple):
@@ -393,7 +395,8 @@ class Scan:
 def _timesteps(start: States) -> int:
     """How many timesteps are computed together, so that wide memories take no more room."""
     numbers = sum(values.numel() for values in start.values())
-    return min(_CHUNK, max(1, _ROOM // max(1, numbers)))
+    room = _ROOM["cuda" if any(values.is_cuda for values in start.values()) else "cpu"]
+    return min(_CHUNK, max(1, room // max(1, numbers)))
 
 
 def read_at_once(cell: LinearCell, given: States, start: States, w: Weights) -> Tensor:
@@ -409,9 +412,10 @@ def read_at_once(cell: LinearCell, given: States, start: States, w: Weights) -> 
         read, every = _chunk(cell, now, before, w)
         return read, *(every[kind][-1] for kind in carried)
 
-    learns = torch.is_grad_enabled() and length > _CHUNK
-    for first in range(0, length, _CHUNK):
-        tensors = [given[kind][first : first + _CHUNK] for kind in kinds]
+    most = _CHUNK if torch.is_grad_enabled() else _timesteps(start)
+    learns = torch.is_grad_enabled() and length > most
+    for first in range(0, length, most):
+        tensors = [given[kind][first : first + most] for kind in kinds]
         tensors += [start[kind] for kind in carried]
         if learns:
             read, *last = computed_again(

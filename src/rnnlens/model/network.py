@@ -251,6 +251,10 @@ class Network(nn.Module, Traceable):
         last = {kind: at_end(states[kind], lengths) for kind in self.carried}
         return Trace(states, lengths, states[top.id], self.predict, last)
 
+    def prediction_alone(self, batch: Any) -> Trace:
+        inputs, lengths = batch if isinstance(batch, tuple) else (batch, None)
+        return Trace({}, lengths, self.hidden(inputs, lengths=lengths), self.predict)
+
     def _states(
         self,
         layer: RecurrentLayer,

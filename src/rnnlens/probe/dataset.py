@@ -267,9 +267,12 @@ class Stream:
     @torch.no_grad()
     def _traced(self, batch: Batch) -> Chunk:
         """The states of a batch that have a label."""
-        trace = self.model.trace(batch.inputs)
+        alone = self.kinds == (PREDICTION,)
+        read = self.model.prediction_alone if alone else self.model.trace
+        trace = read(batch.inputs)
         labels = self.labels(batch, lambda: trace)  # (T, B)
-        device = next(iter(at_hand(trace.states).values())).device
+        first = trace.prediction if alone else next(iter(at_hand(trace.states).values()))
+        device = first.device
         keep = (labels.flatten() >= 0).nonzero()[:, 0].to(device)
         if self.most and len(keep) > self.most:
             keep = keep[torch.arange(self.most, device=device) * len(keep) // self.most]

@@ -53,17 +53,18 @@ class _Manifest(Strict):
     columns: dict[Name, Sha]
 
 
-class _Stamp(NamedTuple):
+class Stamp(NamedTuple):
     """What is known of the files of a corpus without reading them."""
 
     sha: str
     changed: float  # when one of them was changed last
+    size: int  # bytes
 
     @classmethod
-    def of(cls, sources: Iterable[str]) -> "_Stamp | None":
+    def of(cls, sources: Iterable[str]) -> "Stamp | None":
         """None where that does not tell whether a corpus is still the same."""
         facts: list[object] = [_code()]
-        changed = 0.0
+        changed, size = 0.0, 0
         for source in sources:
             if not source or is_of_nltk(source):
                 return None
@@ -73,9 +74,10 @@ class _Stamp(NamedTuple):
                     times = about.st_mtime_ns, about.st_ctime_ns
                     facts.append((str(path), about.st_size, about.st_ino, *times))
                     changed = max(changed, *(t / 1e9 for t in times))
+                    size += about.st_size
             except (RnnlensError, OSError):  # which reading it will say
                 return None
-        return cls(_sha(facts), changed)
+        return cls(_sha(facts), changed, size)
 
 
 @cache
@@ -102,7 +104,7 @@ def cached(
 ) -> Read:
     """What an earlier command has kept of a corpus, or what `read` puts onto a shelf."""
     sources = [source, *filter(None, (config.valid, config.test))]
-    began, root, stamp = time.time(), cache_folder(), _Stamp.of(sources)
+    began, root, stamp = time.time(), cache_folder(), Stamp.of(sources)
     if not root or not stamp:
         with Shelf() as shelf:
             return read(shelf)
@@ -115,12 +117,12 @@ def cached(
         return known
     with Shelf() as shelf:
         format_, tokens = read(shelf)
-        if stamp.changed < began - SETTLED and _Stamp.of(sources) == stamp:
+        if stamp.changed < began - SETTLED and Stamp.of(sources) == stamp:
             _keep(shelf, folder, stamp, format_, tokens)
         return format_, tokens
 
 
-def _opened(folder: Path, stamp: _Stamp) -> Read | None:
+def _opened(folder: Path, stamp: Stamp) -> Read | None:
     """What is kept in a folder, if it is whole and the corpus is still the same."""
     path = folder / _MANIFEST
     try:
@@ -138,7 +140,7 @@ def _opened(folder: Path, stamp: _Stamp) -> Read | None:
     return manifest.format, tokens
 
 
-def _keep(shelf: Shelf, folder: Path, stamp: _Stamp, format: str, tokens: Tokens) -> None:
+def _keep(shelf: Shelf, folder: Path, stamp: Stamp, format: str, tokens: Tokens) -> None:
     """Have a shelf stay for the next command, if it is large enough to be worth it."""
     if shelf.folder is None:
         return

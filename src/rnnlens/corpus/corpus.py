@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnlens.base.errors import RnnlensError
+from rnnlens.corpus import ahead
 from rnnlens.corpus.cache import cached
 from rnnlens.corpus.corpus_config import CorpusConfig as CorpusConfig  # noqa: PLC0414
 from rnnlens.corpus.encoder import Encoder, Labelling, blocks, label_numbers
@@ -182,6 +183,7 @@ def read_tokens(source: str, config: ReadingConfig, *, lowercase: bool) -> tuple
     Returns the format, with the reason where it was recognised, and the tokens.
     """
     config.check()
+    ahead.wait()
     return cached(source, config, lowercase, lambda shelf: _read(source, config, lowercase, shelf))
 
 

@@ -1,15 +1,23 @@
 """Encoded sentences, and batches of them: every input word with its label or the next word."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from rnnlens.base.later import Later
 from rnnlens.corpus.storage import Numbers
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    torch = Later("torch")
 
 _POOL = 200  # batches whose sentences are sorted by length together, to waste little on padding
 
@@ -45,7 +53,7 @@ class Split:
         starts: Numbers,
         chosen: NDArray[np.int64],
         labels: Numbers | None = None,
-    ) -> "Split":
+    ) -> Split:
         """Only the chosen ones of some sentences."""
         lengths = np.diff(starts)[chosen]
         new_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -53,7 +61,7 @@ class Split:
         return cls(ids[places], new_starts, None if labels is None else labels[places])
 
     @classmethod
-    def joined(cls, sentences: Sequence[Sequence[int]]) -> "Split":
+    def joined(cls, sentences: Sequence[Sequence[int]]) -> Split:
         """From a list of sentences."""
         starts = np.cumsum([0, *map(len, sentences)]).astype(np.int64)
         return cls(np.array([label for s in sentences for label in s], np.int64), starts)

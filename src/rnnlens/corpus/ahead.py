@@ -1,0 +1,51 @@
+"""A corpus is read while something else takes its time, such as the import of torch.
+
+A process of its own reads it and keeps it as it is kept for the next command (see cache.py); who
+wants the corpus meanwhile waits for that process and finds it there. That it fails is no matter:
+the corpus is read anew, and what is wrong with it is told then.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+
+from rnnlens.corpus.cache import SETTLED, Stamp
+from rnnlens.corpus.storage import cache_folder
+
+WORTH_IT = 1 << 20  # bytes of files; what is smaller is read at once, and mostly not kept
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+_under_way: list[BaseProcess] = []
+
+
+def read_ahead(read: Callable[[], object], sources: Iterable[str]) -> None:
+    """Begin to read these sources beside this process, if what is read will be kept."""
+    if sys.platform != "linux" or "torch" in sys.modules:
+        return  # elsewhere, and beside torch's threads, a process is not split safely
+    if (os.cpu_count() or 1) < 2 or os.environ.get("RANK", "0") != "0" or not cache_folder():
+        return
+    stamp = Stamp.of(sources)
+    if not stamp or stamp.size < WORTH_IT or stamp.changed >= time.time() - SETTLED:
+        return
+    process = get_context("fork").Process(target=_quietly, args=(read,), daemon=True)
+    process.start()
+    _under_way.append(process)
+
+
+def wait() -> None:
+    """Wait for what is being read, if anything is."""
+    while _under_way:
+        _under_way.pop().join()
+
+
+def _quietly(read: Callable[[], object]) -> None:
+    """Read, as long as the other process lives, which also says what is wrong."""
+    ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGTERM)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nowhere, number)
+    read()

@@ -21,6 +21,7 @@ in a process of its own.
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,8 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command has it, before torch is there
 
 import numpy as np
 import pyarrow as pa

@@ -7,7 +7,8 @@ from itertools import permutations
 
 import pytest
 import torch
-from scripts import memories
+from scripts.memories import __main__ as memories
+from scripts.memories import items, measures, tables, tasks
 
 from rnnlens.model.network import Network
 from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED, NetworkConfig
@@ -21,7 +22,7 @@ def test_brackets_close_as_they_opened(size):
     deepest = 0
     for _ in range(50):
         open_ = list[str]()
-        for read, right in memories.brackets(chance, size):
+        for read, right in tasks.brackets(chance, size):
             if read in "([":
                 open_.append({"(": ")", "[": "]"}[read])
             else:
@@ -34,7 +35,7 @@ def test_brackets_close_as_they_opened(size):
 
 def test_products_are_those_of_permutations():
     state: tuple[int, ...] = (0, 1, 2)
-    for read, right in memories.products(random.Random(0), 4):
+    for read, right in tasks.products(random.Random(0), 4):
         by = tuple(map(int, read[1:]))
         assert by in permutations(range(3))
         state = tuple(state[k] for k in by)
@@ -48,7 +49,7 @@ def test_what_decays_is_what_the_decay_takes(name):
     network = Network(config, 9).initialise(0)
     for weight in network.requires_grad_(False).parameters():
         weight.mul_(3)  # so that the largest exponents change
-    told = memories.of_states(network, [[1, 2, 3, 4, 5]])
+    told = measures.of_states(network, [[1, 2, 3, 4, 5]])
     states = network.trace(torch.tensor([[1], [2], [3], [4], [5]])).states
     for kind in network.kinds:
         if kind.memory:
@@ -64,24 +65,24 @@ def test_what_decays_is_what_the_decay_takes(name):
 
 
 def test_a_recalled_value_is_the_one_of_its_key():
-    steps = memories.recall(random.Random(0), 4)
+    steps = tasks.recall(random.Random(0), 4)
     pairs = {key[0]: value[0] for key, value in zip(steps[:16:2], steps[1:16:2], strict=True)}
     assert len(pairs) == 8
     assert [pairs[key] for key, _ in steps[16:]] == [right for _, right in steps[16:]]
-    assert {right for _, right in steps[:16]} == {memories.UNASKED}
+    assert {right for _, right in steps[:16]} == {tasks.UNASKED}
 
 
 def test_parity_is_of_the_ones_so_far():
     ones = 0
-    for read, right in memories.parity(random.Random(0), 4):
+    for read, right in tasks.parity(random.Random(0), 4):
         ones += read == "one"
         assert right == ("odd" if ones % 2 else "even")
 
 
 def test_a_reset_gate_is_not_what_is_read():
-    assert "read" not in memories.roles("gru", 1)
-    assert memories.roles("slstm", 2)["read"] == "r2"
-    assert memories.roles("deltanet", 1)["read"] == "r1"
+    assert "read" not in tables.roles("gru", 1)
+    assert tables.roles("slstm", 2)["read"] == "r2"
+    assert tables.roles("deltanet", 1)["read"] == "r1"
 
 
 @pytest.mark.parametrize(
@@ -90,20 +91,20 @@ def test_a_reset_gate_is_not_what_is_read():
      (999.6, "1,000"), (1234.5, "1,234"), (2_500_000.0, "2,500,000")],
 )  # fmt: skip
 def test_numbers_are_short_and_plain(value, told):
-    assert memories._short(value) == told
+    assert tables._short(value) == told
 
 
 def test_a_kind_without_a_probe_is_left_out():
     test = {"unigram": 4.0, "perplexity": 2.0}
     seed = {"layers": 1, "model": {"test": test}, "kinds": {"h1": {"perplexity": 3.0}}}
-    assert memories._said("lstm", [seed]) == "4.00; -; 3.00; 2.00"
+    assert tables._said("lstm", [seed]) == "4.00; -; 3.00; 2.00"
 
 
 def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkeypatch, capsys):
     words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", *TINY]
-    bench, done = memories.Bench(memories.arguments(words)), list[int]()
+    bench, done = items.Bench(memories.arguments(words)), list[int]()
 
-    def finished(_: memories.Bench, item: memories.Item, __: Callable[[], bool]) -> bool:
+    def finished(_: items.Bench, item: items.Item, __: Callable[[], bool]) -> bool:
         if item.seed == 1:
             raise RuntimeError("no room")
         done.append(item.seed)
@@ -117,7 +118,7 @@ def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkey
     assert "parity-gru-1: failed" in told
     assert "RuntimeError: no room" in told
     bench.measured(bench.items()[1]).parent.mkdir()
-    bench.measured(bench.items()[1]).touch()
+    bench.measured(bench.items()[1]).write_text('{"accuracy": {}, "kinds": {}}')
     assert memories.work(bench, bench.items()[:2]) == 0  # what is done is not done again
     monkeypatch.setattr(memories, "_finished", lambda *_: False)
     assert memories.work(bench, bench.items()) == memories._STOPPED
@@ -126,7 +127,7 @@ def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkey
 def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("signal.signal", lambda *_: None)  # this process goes on
     words = [str(tmp_path), "--corpus", "none", "--tasks", "", "--cells", "gla", "--seeds", "1"]
-    bench = memories.Bench(memories.arguments([*words, "--options", '{"width": 254}']))
+    bench = items.Bench(memories.arguments([*words, "--options", '{"width": 254}']))
     assert memories.work(bench, bench.items()) == memories._FAILED
     told = capsys.readouterr().err
     assert told.startswith("language-gla-0: failed: --width 254 cannot be split over 6 heads")
@@ -137,8 +138,42 @@ def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys, monkeypa
 def test_what_was_done_is_told(more, told, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.executable", "true")
     words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", "--seeds", "1", *TINY, *more]
-    assert memories.conduct(memories.Bench(memories.arguments(words)), words)
+    assert memories.conduct(items.Bench(memories.arguments(words)), words)
     assert capsys.readouterr().out == f"parity-gru-0: {told}\n"
+
+
+def test_parts_that_are_asked_for_are_measured_and_no_others(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", "--seeds", "1", *TINY]
+    tasks.make_task(tmp_path / "tasks" / "parity", "parity", 60)
+
+    def measured(*more: str) -> dict[str, object]:
+        bench = items.Bench(memories.arguments([*words, *more]))
+        assert memories.work(bench, bench.items()) == 0
+        assert all(map(bench.done, bench.items()))
+        found: dict[str, object] = json.loads(bench.measured(bench.items()[0]).read_text())
+        assert tables.tables({"parity": {"gru": [found]}}).count("| GRU |") == 2
+        return found
+
+    always = {"weights", "layers", "seconds", "model"}
+    assert measured("--parts", "accuracy,used").keys() == {*always, "accuracy"}
+    assert measured().keys() == {*always, "accuracy", "kinds"}
+    assert "accuracy" not in capsys.readouterr().out.split("kinds")[1]  # and none twice
+    with pytest.raises(SystemExit):
+        memories.arguments([*words, "--parts", "kind"])
+    assert "kind: give some of lost, half_lives" in capsys.readouterr().err
+
+
+def test_what_is_used_is_asked_of_some_seeds(tmp_path):
+    words = [str(tmp_path), "--corpus", "news", "--tasks", "", "--cells", "gru", "--used", "1"]
+    bench = items.Bench(memories.arguments([*words, "--parts", "used,kinds", *TINY]))
+    assert [bench.parts(item) for item in bench.items()] == [
+        ["kinds", "used"],
+        ["kinds"],
+        ["kinds"],
+    ]
+    lone = {"layers": 1, "weights": 9, "seconds": 1.0, "model": {"test": {"perplexity": 2.0}}}
+    assert "| 2.00 | nan | - | 1 |" in tables.tables({"language": {"gru": [lone]}})
 
 
 @pytest.mark.release

@@ -1,0 +1,191 @@
+"""How memories differ: every cell trained on the same data, and measured in the same way.
+
+    python -m scripts.memories FOLDER --corpus news.conllu.gz --minutes 9 --jobs 4
+
+On the corpus each cell is trained with several seeds and is asked, kind by kind, what its states
+say, how much of that is used, how long memories last, and what is lost of them by decay and by
+erasing. On four tasks whose right answers are known it is asked how often it is right within what
+it was trained on, and beyond: brackets twice as deep, parities and products of permutations twice
+as long, recall among twice as many pairs.
+
+Whatever is finished is kept in FOLDER, and the same command goes on with the rest: also in the
+middle of a training, where `--minutes` or a signal ended it. `--parts kinds,used` measures these
+alone, and another command the rest. What fails is told, and all else is done. FOLDER/memories.json
+has all numbers, FOLDER/memories.md the least to the most of all seeds, or their mean where a table
+says so. It imports no more than torch, numpy, safetensors, pydantic and tqdm.
+"""
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from scripts.memories.items import PARTS, Bench, Item, train
+from scripts.memories.measures import Measures
+from scripts.memories.tables import tables
+from scripts.memories.tasks import TASKS, make_task, write_text
+
+from rnnlens.base.errors import RnnlensError
+from rnnlens.model.network_config import CELL_NAMES
+
+_STOPPED, _FAILED = 3, 1  # exits: of a training that is to be continued, and where an item failed
+_SHARES = 2  # of a GPU's memory that a process may take, since not all need most at once
+_PATIENCE = 20  # seconds that a training has to keep how far it has come
+
+
+def work(bench: Bench, items: Sequence[Item]) -> int:
+    """Train and measure items one after the other, also where one fails; the exit says whether all
+    are finished.
+    """
+    stopped: list[int] = []
+    for one in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(one, lambda number, _: stopped.append(number))
+    if bench.device.type == "cuda":  # so that nobody keeps memory that others are short of
+        share = min(1.0, _SHARES / bench.args.jobs)
+        torch.cuda.set_per_process_memory_fraction(share, bench.device)
+    failed = list[str]()
+    for item in items:
+        if bench.done(item):
+            continue
+        try:
+            if stopped or not _finished(bench, item, lambda: bool(stopped)):
+                return _STOPPED
+        except Exception as error:  # noqa: BLE001 - other seeds may have no such trouble
+            why = str(error) if isinstance(error, RnnlensError) else traceback.format_exc()
+            print(f"{item.name}: failed: {why}", file=sys.stderr)
+            failed.append(item.name)
+    return _FAILED if failed else 0
+
+
+def _finished(bench: Bench, item: Item, stop: Callable[[], bool]) -> bool:
+    """Train and measure an item; whether it was not stopped before its end."""
+    trained = train(bench, item, stop)
+    if trained is None:
+        return False
+    if not bench.args.train_only:
+        numbers = Measures(bench, item, *trained).numbers()
+        bench.measured(item).parent.mkdir(parents=True, exist_ok=True)
+        write_text(bench.measured(item), json.dumps(numbers))
+    return True
+
+
+def conduct(bench: Bench, argv: Sequence[str]) -> bool:
+    """Have the items done that are not yet, several at a time, until the time is up; whether all
+    are done.
+    """
+    end = time.monotonic() + 60 * bench.args.minutes
+    command = [sys.executable, "-m", "scripts.memories", *argv]
+    left = [",".join(item.name for item in group) for group in bench.left()]
+    at_work: dict[str, subprocess.Popen[bytes]] = {}
+    failed: list[str] = []
+    done = "trained" if bench.args.train_only else "measured"
+    again: set[str] = set()  # what failed once: others beside it may have taken the memory
+    while (left or at_work) and time.monotonic() < end:
+        while left and len(at_work) < bench.args.jobs:
+            names = left.pop(0)
+            at_work[names] = subprocess.Popen([*command, "--only", names])
+        time.sleep(0.2)
+        for names, process in [one for one in at_work.items() if one[1].poll() is not None]:
+            del at_work[names]
+            if process.returncode and names not in again:
+                again.add(names)
+                left.append(names)
+            elif process.returncode:
+                failed.append(names)
+            print(f"{names}: {'failed' if process.returncode else done}", flush=True)
+    for process in at_work.values():
+        process.terminate()
+    for process in at_work.values():
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:  # it is being measured: that part begins anew
+            process.kill()
+    return not (left or at_work or failed)
+
+
+def gathered(bench: Bench) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """The numbers of all seeds that are measured, by data and cell."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for item in bench.items():
+        if bench.measured(item).exists():
+            numbers = json.loads(bench.measured(item).read_text(encoding="utf-8"))
+            found.setdefault(item.data, {}).setdefault(item.cell, []).append(numbers)
+    return found
+
+
+def _names(given: str) -> list[str]:
+    """Names with a comma between; of nothing, none."""
+    return [name for name in given.split(",") if name]
+
+
+def _parts(given: str) -> list[str]:
+    """Names of PARTS with a comma between."""
+    if unknown := [name for name in _names(given) if name not in PARTS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]}: give some of {', '.join(PARTS)}")
+    return _names(given)
+
+
+def arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """What is asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.memories",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument("folder", help="where everything is kept")
+    parser.add_argument(
+        "--corpus", default="", help="a corpus of language; without it, tasks alone"
+    )
+    parser.add_argument("--cells", type=_names, default=list(CELL_NAMES), help="comma between")
+    parser.add_argument("--tasks", type=_names, default=list(TASKS), help="comma between")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument(
+        "--parts", type=_parts, default=list(PARTS), help=f"comma between; all: {','.join(PARTS)}"
+    )
+    parser.add_argument(
+        "--used", type=int, default=1, help="seeds of which is measured what is used of their kinds"
+    )
+    parser.add_argument(
+        "--count", type=int, default=8_000, help="sequences of a task to learn from"
+    )
+    parser.add_argument("--options", default="{}", help="options of training, as JSON")
+    parser.add_argument("--fit", default="{}", help="options of the probes, as JSON")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
+    parser.add_argument(
+        "--minutes", type=float, default=1e6, help="after which it stops, to go on later"
+    )
+    parser.add_argument("--train-only", action="store_true", help="measure nothing yet")
+    parser.add_argument("--only", type=_names, default=[], help=argparse.SUPPRESS)
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what is left, and write down all that is known."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    args = arguments(given)
+    bench = Bench(args)
+    if args.only:
+        return work(bench, [item for item in bench.items() if item.name in args.only])
+    for task in args.tasks:
+        if not (bench.folder / "tasks" / task / "test.txt").exists():
+            make_task(bench.folder / "tasks" / task, task, args.count)
+    done = conduct(bench, given)
+    found = gathered(bench)
+    write_text(bench.folder / "memories.json", json.dumps(found))
+    write_text(bench.folder / "memories.md", tables(found))
+    print(tables(found))
+    return 0 if done else _STOPPED
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except RnnlensError as error:
+        sys.exit(f"memories: {error}")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from rnnlens.ask.memory import Direction, stored
 from rnnlens.base.pace import paced
@@ -309,6 +310,23 @@ def test_what_is_read_without_states_takes_no_more_room(family, monkeypatch):
     monkeypatch.setattr(linear, "_chunk", noted)
     torch.testing.assert_close(linear.read_at_once(cell, given, start, w), wanted)
     assert lengths == [min(3, STEPS - first) for first in range(0, STEPS, 3)]
+
+
+def test_what_goes_on_to_the_next_piece_keeps_no_more_of_this_one(family, monkeypatch):
+    cell, w, _ = family
+    given, pieces = _given(cell), list[States]()
+
+    def noted(chunk: Callable[..., Any], *tensors: Tensor, **options: Any) -> Any:
+        carried = tensors[len(given) :]
+        pieces.append(dict(zip(cell.carried, carried, strict=True)))
+        return checkpoint(chunk, *tensors, **options)
+
+    monkeypatch.setattr(linear, "_CHUNK", 3)
+    monkeypatch.setattr(linear, "computed_again", noted)
+    linear.read_at_once(cell, given, cell.begin(given), w)
+    assert len(pieces) == 3
+    for values in (one for piece in pieces[1:] for one in piece.values()):
+        assert values.untyped_storage().nbytes() == values.nbytes
 
 
 def test_what_an_edit_does_can_be_differentiated(family):

@@ -160,6 +160,17 @@ def test_logits_are_computed_when_they_are_asked_for():
     assert trace.logits is trace.logits
 
 
+@pytest.mark.parametrize("cell", ["lstm", "gru", "gla"])
+def test_what_is_read_without_states_is_as_exact_within_an_autocast(cell):
+    network = Network(NetworkConfig(cell, width=12, layers=1), 9).initialise(0)
+    words = torch.arange(8).view(4, 2)
+    with torch.no_grad():
+        wanted = network.prediction_alone(words).prediction
+        with torch.autocast("cpu", torch.bfloat16):
+            found = network.prediction_alone(words).prediction
+    assert torch.equal(found, wanted)
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_initial_weights_depend_on_nothing_but_the_seed(tied):
     def drawn(seed: int) -> dict[str, Tensor]:

@@ -410,7 +410,8 @@ def read_at_once(cell: LinearCell, given: States, start: States, w: Weights) -> 
         now = dict(zip(kinds, tensors, strict=False))
         before = dict(zip(carried, tensors[len(kinds) :], strict=True))
         read, every = _chunk(cell, now, before, w)
-        return read, *(every[kind][-1] for kind in carried)
+        # A copy: a part of what every timestep left would keep all of it until gradients are there.
+        return read, *(every[kind][-1].clone() for kind in carried)
 
     most = _CHUNK if torch.is_grad_enabled() else _timesteps(start)
     learns = torch.is_grad_enabled() and length > most

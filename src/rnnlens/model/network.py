@@ -253,7 +253,8 @@ class Network(nn.Module, Traceable):
 
     def prediction_alone(self, batch: Any) -> Trace:
         inputs, lengths = batch if isinstance(batch, tuple) else (batch, None)
-        return Trace({}, lengths, self.hidden(inputs, lengths=lengths), self.predict)
+        with torch.autocast(inputs.device.type, enabled=False):  # as states are
+            return Trace({}, lengths, self.hidden(inputs, lengths=lengths), self.predict)
 
     def _states(
         self,

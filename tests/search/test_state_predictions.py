@@ -128,6 +128,21 @@ def test_a_gpu_finds_what_a_cpu_does(subject, states, words, apart):
         assert np.allclose(bits, other.divergences[pair], atol=2e-4, equal_nan=True), pair
 
 
+@pytest.mark.parametrize(
+    ("known", "chosen"),
+    [
+        ({"log2": {"ff": {"current": "X86_V4"}}}, np.log2),
+        ({"log2": {"ff": {"current": "baseline(SSE SSE2)"}}}, np.log),
+        ({"log2": {"ff": {"current": ""}}}, np.log),
+        ({"log2": {}}, np.log),
+        ({}, np.log),
+    ],
+)
+def test_the_logarithm_to_base_2_is_taken_where_it_is_known_to_be_quick(monkeypatch, known, chosen):
+    monkeypatch.setattr(state_predictions, "opt_func_info", lambda **_: known)
+    assert state_predictions._logarithm.__wrapped__()[0] is chosen
+
+
 @pytest.mark.parametrize("logarithm", [(np.log, 1.0), (np.log2, math.log(2))])
 def test_sums_of_pairs_are_the_same_by_either_logarithm(monkeypatch, logarithm):
     monkeypatch.setattr(state_predictions, "_logarithm", lambda: logarithm)

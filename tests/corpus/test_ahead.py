@@ -21,7 +21,7 @@ from rnnlens.corpus import ahead, cache
 from rnnlens.corpus import corpus as corpora
 from rnnlens.corpus.corpus_config import ReadingConfig
 
-os.cpu_count = lambda: 2
+ahead.cores = lambda: 2
 read, path, here = corpora.read, sys.argv[1], os.getpid()
 
 def noted(source, *how):
@@ -85,7 +85,7 @@ def test_what_is_wrong_is_told_by_who_waits(source):
         "ahead.WORTH_IT = 1 << 30",
         "os.environ['XDG_CACHE_HOME'] = '/dev/null'",
         "os.environ['RANK'] = '1'",
-        "os.cpu_count = lambda: 1",
+        "ahead.cores = lambda: 1",
         "path = path + '.absent'",
         "path = 'nltk:brown'",
         "sys.modules['torch'] = sys",

@@ -42,11 +42,16 @@ def threads_for(weights: int) -> AbstractContextManager[None]:
     return one_thread() if weights < _SMALL else nullcontext()
 
 
+def cores() -> int:
+    """How many cores this process may run on."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return allowed or 1
+
+
 @cache
 def threads_of_pool() -> int:
     """One for each core, up to a few."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(cores or 1, _MOST_THREADS)
+    return min(cores(), _MOST_THREADS)
 
 
 @cache

@@ -2,7 +2,9 @@
 
 A process of its own reads it and keeps it as it is kept for the next command (see cache.py); who
 wants the corpus meanwhile waits for that process and finds it there. That it fails is no matter:
-the corpus is read anew, and what is wrong with it is told then.
+the corpus is read anew, and what is wrong with it is told then. So is one that is too small to be
+kept, which files of some MB can be where words stand in columns: that costs the other process's
+time, and nobody waits for it.
 """
 
 import ctypes
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterable
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 
+from rnnlens.base.threads import cores
 from rnnlens.corpus.cache import SETTLED, Stamp
 from rnnlens.corpus.storage import cache_folder
 
@@ -26,7 +29,7 @@ def read_ahead(read: Callable[[], object], sources: Iterable[str]) -> None:
     """Begin to read these sources beside this process, if what is read will be kept."""
     if sys.platform != "linux" or "torch" in sys.modules:
         return  # elsewhere, and beside torch's threads, a process is not split safely
-    if (os.cpu_count() or 1) < 2 or os.environ.get("RANK", "0") != "0" or not cache_folder():
+    if cores() < 2 or os.environ.get("RANK", "0") != "0" or not cache_folder():
         return
     stamp = Stamp.of(sources)
     if not stamp or stamp.size < WORTH_IT or stamp.changed >= time.time() - SETTLED:

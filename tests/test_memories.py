@@ -157,8 +157,13 @@ def test_parts_that_are_asked_for_are_measured_and_no_others(tmp_path, monkeypat
 
     always = {"weights", "layers", "seconds", "model"}
     assert measured("--parts", "accuracy,used").keys() == {*always, "accuracy"}
-    assert measured().keys() == {*always, "accuracy", "kinds"}
+    assert measured().keys() == {*always, "accuracy", "kinds", "fit"}
     assert "accuracy" not in capsys.readouterr().out.split("kinds")[1]  # and none twice
+    assert "kinds" in measured("--parts", "accuracy", "--fit", "{}")  # which has no probes
+    other = items.Bench(memories.arguments([*words, "--fit", "{}"]))
+    assert not any(map(other.done, other.items()))
+    assert memories.work(other, other.items()) == memories._FAILED
+    assert "measured with --fit '{\"epochs\": 1}'; give the same" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         memories.arguments([*words, "--parts", "kind"])
     assert "kind: give some of lost, half_lives" in capsys.readouterr().err
@@ -166,11 +171,11 @@ def test_parts_that_are_asked_for_are_measured_and_no_others(tmp_path, monkeypat
 
 def test_what_is_used_is_asked_of_some_seeds(tmp_path):
     words = [str(tmp_path), "--corpus", "news", "--tasks", "", "--cells", "gru", "--used", "1"]
-    bench = items.Bench(memories.arguments([*words, "--parts", "used,kinds", *TINY]))
+    bench = items.Bench(memories.arguments([*words, "--parts", "used,lost", *TINY]))
     assert [bench.parts(item) for item in bench.items()] == [
-        ["kinds", "used"],
-        ["kinds"],
-        ["kinds"],
+        ["lost", "kinds", "used"],  # by the probes of the kinds
+        ["lost"],
+        ["lost"],
     ]
     lone = {"layers": 1, "weights": 9, "seconds": 1.0, "model": {"test": {"perplexity": 2.0}}}
     assert "| 2.00 | nan | - | 1 |" in tables.tables({"language": {"gru": [lone]}})

@@ -10,9 +10,10 @@ as long, recall among twice as many pairs.
 
 Whatever is finished is kept in FOLDER, and the same command goes on with the rest: also in the
 middle of a training, where `--minutes` or a signal ended it. `--parts kinds,used` measures these
-alone, and another command the rest. What fails is told, and all else is done. FOLDER/memories.json
-has all numbers, FOLDER/memories.md the least to the most of all seeds, or their mean where a table
-says so. It imports no more than torch, numpy, safetensors, pydantic and tqdm.
+alone, and another command the rest, of the same probes (`--fit`). What fails is told, and all else
+is done. FOLDER/memories.json has all numbers, FOLDER/memories.md the least to the most of all
+seeds, or their mean where a table says so. It imports no more than torch, numpy, safetensors,
+pydantic and tqdm.
 """
 
 import argparse
@@ -173,6 +174,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     bench = Bench(args)
     if args.only:
         return work(bench, [item for item in bench.items() if item.name in args.only])
+    bench.folder.mkdir(parents=True, exist_ok=True)
     for task in args.tasks:
         if not (bench.folder / "tasks" / task / "test.txt").exists():
             make_task(bench.folder / "tasks" / task, task, args.count)

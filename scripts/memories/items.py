@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ LANGUAGE = "language"
 _OF_LANGUAGE = ("lost", "half_lives", "last_linear", "kinds", "used")  # the last takes longest
 _OF_TASKS = ("accuracy", "kinds")
 PARTS = tuple(dict.fromkeys(_OF_LANGUAGE + _OF_TASKS))
+_OF_PROBES = {"kinds", "used"}  # what is measured by probes, which --fit is about
 _TASK: dict[str, Any] = {  # how a task is trained: nothing is noise in it, so nothing is dropped
     "width": 48, "epochs": 20, "batch": 64, "learning_rate": 3e-3, "weight_decay": 0.0,
     "patience": 20, "dropout_words": 0.0, "dropout_input": 0.0, "dropout_hidden": 0.0,
@@ -77,14 +78,29 @@ class Bench:
         """Whether nothing that was asked for is left to do of an item."""
         if self.args.train_only and self.trained(item):
             return True
-        place = self.measured(item)
-        return place.exists() and {*self.parts(item)} <= json.loads(place.read_text()).keys()
+        place, asked = self.measured(item), {*self.parts(item)}
+        found = json.loads(place.read_text()) if place.exists() else {}
+        return bool(found) and asked <= found.keys() and self.is_by_same_fit(asked, found)
+
+    def is_by_same_fit(self, asked: Iterable[str], found: Mapping[str, Any]) -> bool:
+        """Whether parts that are asked for can stand beside what was found of an item."""
+        return not {*asked} & _OF_PROBES or found.get("fit", self.fit) == self.fit
+
+    @property
+    def fit(self) -> dict[str, Any]:
+        """Options of the probes."""
+        options: dict[str, Any] = json.loads(self.args.fit)
+        return options
 
     def parts(self, item: Item) -> list[str]:
         """Which parts are asked for of an item."""
         every = _OF_LANGUAGE if item.data == LANGUAGE else _OF_TASKS
-        asked = [part for part in every if part in self.args.parts]
-        return [part for part in asked if part != "used" or item.seed < self.args.used]
+        asked = {*every} & {*self.args.parts}
+        if item.seed >= self.args.used:
+            asked.discard("used")
+        if "used" in asked:
+            asked.add("kinds")  # of which it is
+        return [part for part in every if part in asked]
 
     def items(self) -> list[Item]:
         """All that there is to do, seeds last, so that every cell is there soon."""

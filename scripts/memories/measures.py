@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
-from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -15,6 +14,7 @@ from scripts.memories.items import Bench, Item
 from scripts.memories.tasks import UNASKED, Steps, read_task, write_text
 from torch import Tensor
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.corpus import EncodedCorpus
 from rnnlens.lab.half_lives import half_lives
 from rnnlens.lab.prefixes import Reader
@@ -124,13 +124,19 @@ class Measures:
             "used": self._used,
         }
         asked = ["weights", "layers", "seconds", "model", *self.bench.parts(self.item)]
-        fit = blake2b(self.bench.args.fit.encode(), digest_size=4).hexdigest()
-        place = self.run.path / f"numbers-{fit}.json"  # other probes, other numbers
+        place = self.run.path / "numbers.json"
         found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
+        if not self.bench.is_by_same_fit(asked, found):
+            raise RnnlensError(
+                f"it was measured with --fit '{json.dumps(found['fit'])}'; give the same, or "
+                "another folder"
+            )
         for name in asked:
             if name not in found:
                 began = time.monotonic()
                 found[name] = every[name]()
+                if name == "kinds":
+                    found["fit"] = self.bench.fit
                 write_text(place, json.dumps(found))
                 print(f"{self.item.name}: {name} {time.monotonic() - began:.0f} s", flush=True)
         return found
@@ -140,7 +146,7 @@ class Measures:
 
     def _kinds(self) -> dict[str, Any]:
         """What probes of every kind say; these are kept in the run."""
-        config = FitConfig(**{"probe": "shared", **json.loads(self.bench.args.fit)})
+        config = FitConfig(**{"probe": "shared", **self.bench.fit})
         probes = fit_probes(self.dataset, config)
         self.run.write_probes(probes, {}, "half")
         scores = evaluate_probes(probes.to(self.dataset.device), self.dataset)

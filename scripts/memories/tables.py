@@ -117,6 +117,8 @@ def _of_kinds(language: Mapping[str, Seeds]) -> list[str]:
                 row.append(f"{letter}{_short(float(np.mean(ratios)))}{use}")
             rows.append(row)
     heads = ["mean of (seeds)", "embedding", *_ROLES]
+    if not rows:
+        return ["No kinds were measured."]
     return [*_table(heads, rows), "", f"Seeds of one kind differ by {apart:.1%} at the most."]
 
 

@@ -96,6 +96,7 @@ bench-all: $(VENV)/bench-ready
 	$(BIN)/python benchmarks/memories.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/feeding_back.py
+	$(BIN)/python benchmarks/evaluating.py
 	$(BIN)/python benchmarks/fitting.py
 	$(BIN)/python benchmarks/waits.py $(if $(CORPUS),--corpus $(CORPUS))
 	$(BIN)/python benchmarks/encoding.py

@@ -87,7 +87,8 @@ def test_a_reset_gate_is_not_what_is_read():
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(0.97, ".97"), (1.03, "1.03"), (12.3, "12.3"), (115.2, "115"), (999.4, "999"),
+    [(0.97, ".97"), (-0.001, ".00"), (-0.06, "-.06"), (1.03, "1.03"), (12.3, "12.3"),
+     (115.2, "115"), (999.4, "999"),
      (999.6, "1,000"), (1234.5, "1,234"), (2_500_000.0, "2,500,000")],
 )  # fmt: skip
 def test_numbers_are_short_and_plain(value, told):
@@ -98,6 +99,14 @@ def test_a_kind_without_a_probe_is_left_out():
     test = {"unigram": 4.0, "perplexity": 2.0}
     seed = {"layers": 1, "model": {"test": test}, "kinds": {"h1": {"perplexity": 3.0}}}
     assert tables._said("lstm", [seed]) == "4.00; -; 3.00; 2.00"
+
+
+def test_how_far_seeds_are_apart_is_said_where_there_are_several():
+    nothing = {"layers": 1, "model": {"test": {"perplexity": 2.0}}}
+    one, other = ({**nothing, "kinds": {"h1": {"perplexity": value}}} for value in (3.0, 5.0))
+    assert tables._of_kinds({"gru": [one]})[-1] == "One seed each."
+    assert tables._of_kinds({"gru": [one, other]})[-1].endswith("differ by 50.0% at the most.")
+    assert tables._of_kinds({"gru": [nothing]}) == ["No kinds were measured."]
 
 
 def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkeypatch, capsys):

@@ -34,6 +34,7 @@ def _short(value: float, digits: int = 2) -> str:
     if abs(value) >= 999.5:  # which three digits would round to 1e+03
         return f"{value:,.0f}"
     told = f"{value:.{digits}f}" if abs(value) < 10 else f"{value:.3g}"
+    told = told if float(told) else told.lstrip("-")  # no number is less than nothing by rounding
     return told.replace("0.", ".", 1) if abs(value) < 1 else told
 
 
@@ -94,7 +95,7 @@ _ROLES = ("decay", "written", "kept", "erased", "memory", "read", "sum", "output
 
 def _of_kinds(language: Mapping[str, Seeds]) -> list[str]:
     """What probes of every kind say, over the network's own perplexity, and what of it is used."""
-    rows, apart = list[list[str]](), 0.0
+    rows, apart = list[list[str]](), list[float]()
     for cell, seeds in language.items():
         asked = [one for one in seeds if "kinds" in one]
         if not asked:
@@ -110,7 +111,8 @@ def _of_kinds(language: Mapping[str, Seeds]) -> list[str]:
                 if not ratios:
                     row.append("")
                     continue
-                apart = max(apart, (max(ratios) - min(ratios)) / float(np.mean(ratios)))
+                if len(ratios) > 1:
+                    apart.append((max(ratios) - min(ratios)) / float(np.mean(ratios)))
                 uses = [one["used"][kind]["used"] for one in asked if kind in one.get("used", {})]
                 letter = f"{kind} " if role == "memory" else ""
                 use = f" ({_short(float(np.mean(uses)))})" if uses else ""
@@ -119,7 +121,10 @@ def _of_kinds(language: Mapping[str, Seeds]) -> list[str]:
     heads = ["mean of (seeds)", "embedding", *_ROLES]
     if not rows:
         return ["No kinds were measured."]
-    return [*_table(heads, rows), "", f"Seeds of one kind differ by {apart:.1%} at the most."]
+    told = "One seed each."
+    if apart:
+        told = f"Seeds of one kind differ by {max(apart):.1%} at the most."
+    return [*_table(heads, rows), "", told]
 
 
 def _of_memories(language: Mapping[str, Seeds]) -> list[str]:

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.probe.conftest import dataset_of, make_split
+from tests.probe.conftest import LABELS, dataset_of, make_split
 from tests.sampling import sampled
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.corpus.split import Split
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import Processes
-from rnnlens.probe import frames
+from rnnlens.probe import fitting, frames
 from rnnlens.probe.dataset import Stream
 from rnnlens.probe.fit_loop import SavedFit, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter, Recipe
-from rnnlens.probe.kernels import sigmoid_gradient_
+from rnnlens.probe.kernels import adamw_, sigmoid_gradient_
 from rnnlens.probe.probes import Probes
 
 
@@ -403,6 +404,65 @@ def test_kept_weights_are_looked_at_again_where_steps_round_them(network, train,
     assert fitter._tell() == before  # by the weights of the steps
     fitter.family.stack = replace(fitter.family.stack, map=fitter.family.stack.map.bfloat16())
     assert fitter._tell() == [one and n != k for n, one in enumerate(before)]
+
+
+def in_half(fitter, monkeypatch):
+    """Let steps take rounded weights, as on a GPU; a CPU's update wants gradients in float32."""
+    family = fitter.family
+    family.working = {name: weight.bfloat16() for name, weight in family.weights.items()}
+    family.gradients = {name: torch.zeros_like(w) for name, w in family.working.items()}
+    family.stack = replace(
+        family.stack, map=family.working["map"], labels=family.working.get("labels")
+    )
+
+    def updated(weight, first, second, gradient, *rest):
+        adamw_(weight, first, second, gradient.float(), *rest)
+        gradient.zero_()
+
+    monkeypatch.setattr(fitting, "adamw_", updated)
+
+
+def cancelled_out(x, rows):
+    """Large weights (rows, units) that are nearly nothing together on all of some states."""
+    values, vectors = torch.linalg.eigh(x.double().T @ x.double())
+    still = vectors[:, values < 1e-6 * values.max()]
+    by = torch.randn(rows, still.shape[1], generator=torch.Generator().manual_seed(1)).double()
+    return (30 * by @ still.T).float()
+
+
+@pytest.mark.parametrize(("probe", "inner"), [("linear", LABELS), ("shared", 16)])
+def test_weights_that_cancel_out_are_kept_as_steps_rounded_them(
+    network, train, valid, many, monkeypatch, probe, inner
+):
+    mix = torch.randn(12, 240, generator=torch.Generator().manual_seed(0))
+    trace = Network.trace
+
+    def mixed(self, *args, **options):
+        found = trace(self, *args, **options)
+        found.states["h1"] = found.states["h1"] @ mix  # 240 units that 12 numbers move
+        return found
+
+    monkeypatch.setattr(Network, "trace", mixed)
+    config = FitConfig(probe=probe, rank=16, epochs=4)
+    fitter = Fitter(dataset(network, train, valid), "output", config)
+    k, stack = fitter.kinds.index("h1"), fitter.family.stack
+    states = torch.cat([chunk.states["h1"] for chunk in fitter.train.chunks()])
+    weight = fitter.family.weights["map"][k]
+    weight[:inner, :240] += cancelled_out(stack.prepare(k, states)[:, :240], inner)
+    in_half(fitter, monkeypatch)
+    assert fitter.run(never, nothing)
+
+    chunk = next(iter(fitter.valid.chunks()))
+    of_chunk = chunk.states["h1"], chunk.labels
+    exact = {name: weight.clone() for name, weight in fitter.best.items()}
+    as_learnt = fitter._nll_of_kept(fitter.family.result(exact), k, *of_chunk)
+    kept = fitter.result()
+    rounded = fitter._nll_of_kept(kept, k, *of_chunk)
+    assert rounded < as_learnt - 0.1 * len(chunk.labels)
+    assert torch.equal(fitter.best["map"][k], exact["map"][k].bfloat16().float())
+    others = [number for number in range(len(fitter.kinds)) if number != k]
+    assert torch.equal(fitter.best["map"][others], exact["map"][others])
+    assert "h1" not in kept.silent()
 
 
 @pytest.mark.parametrize("in_frames", [False, True])

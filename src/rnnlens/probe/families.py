@@ -103,6 +103,10 @@ class Family(ABC):
             return replace(self.stack, map=map_[:, : self.label_count])
         return replace(self.stack, map=map_, labels=labels[: self.label_count])
 
+    def round_(self, k: int, weights: dict[str, Tensor]) -> None:
+        """Round the map of the k-th kind as it was for the products of steps."""
+        weights["map"][k] = weights["map"][k].to(self.stack.map.dtype).float()
+
     def improved(self, better: Tensor, best: dict[str, Tensor]) -> None:
         """Copy into `best` the weights of the kinds that are better, (K,) bools."""
         for name, weight in self.weights.items():

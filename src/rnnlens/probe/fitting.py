@@ -49,7 +49,7 @@ _WIDE = 300  # units of a kind that _RATE is for; fewer must each move further
 _NARROW = 24  # the fewest units that this was measured with
 _ROUNDING = 1e-6  # nats by which a probe must be better than the frequencies
 _SAMPLE = 16_384  # validation states by which that is looked at again where steps round weights,
-_CLEARLY = 0.1  # and nats by which a probe is then worse
+_CLEARLY = 0.1  # and nats by which one probe is then worse than another
 _FROM_PRIOR = 5  # factor of the learning rate where fitting starts from the prior
 # Of few labels: in all epochs together so many states, and steps so long that only the last, which
 # are short, settle anything.
@@ -520,9 +520,8 @@ class Fitter:
     @torch.no_grad()
     def _tell(self) -> list[bool]:
         """Whether the best probe of each kind tells more than the frequencies: by all validation
-        data with the weights that steps were taken with. Where these were rounded, those that are
-        kept may say something else of kinds of thousands of units: by some of the data they must
-        not be clearly worse.
+        data with the weights that steps were taken with. Where these were rounded, what is kept
+        must not be clearly worse by some of the data; see `_keep`.
         """
         prior = self._frequencies()
         told = [best < prior - _ROUNDING for best in self.progress.best]
@@ -531,15 +530,31 @@ class Fitter:
         chunk = next(chunk for chunk in self.valid.chunks() if len(chunk.labels))
         rows = torch.arange(min(len(chunk.labels), _SAMPLE), device=chunk.labels.device)
         rows = rows * len(chunk.labels) // len(rows)  # as they come, short sentences are first
-        labels, kept = chunk.labels[rows], self.family.result(self.best)
-        most = prior_nll(self.answers, self.log_prior, labels) + _CLEARLY * len(labels)
-        exact = (
-            self._of_kept(kept, k, chunk.states[kind][rows], labels)
+        labels, clearly = chunk.labels[rows], _CLEARLY * len(rows)
+        most = prior_nll(self.answers, self.log_prior, labels) + clearly
+        kept = (
+            self._keep(k, chunk.states[kind][rows], labels, clearly)
             for k, kind in enumerate(self.kinds)
         )
-        return [a and nll < most for a, nll in zip(told, exact, strict=True)]
+        return [a and nll < most for a, nll in zip(told, kept, strict=True)]
 
-    def _of_kept(self, kept: Stack, k: int, states: Tensor, labels: Tensor) -> float:
+    def _keep(self, k: int, states: Tensor, labels: Tensor, clearly: float) -> float:
+        """Round what is kept of the k-th kind as steps did where it is clearly better so, by the
+        negative log-likelihood of the labels of states; return that.
+
+        Large weights of units that move together cancel out. Rounded they leave an error, which
+        the steps learn to make up for; without it what they learnt is an error itself.
+        """
+        kept, exact = self.family.result(self.best), self.best["map"][k].clone()
+        nll = self._nll_of_kept(kept, k, states, labels)
+        self.family.round_(k, self.best)  # in `kept`, too
+        rounded = self._nll_of_kept(kept, k, states, labels)
+        if rounded < nll - clearly:
+            return rounded
+        self.best["map"][k] = exact
+        return nll
+
+    def _nll_of_kept(self, kept: Stack, k: int, states: Tensor, labels: Tensor) -> float:
         """The negative log-likelihood of the labels of states, by the k-th probe as it is kept."""
         x = kept.prepare(k, states)
         pieces = zip(x.split(self.at_once), labels.split(self.at_once), strict=True)

@@ -4,11 +4,12 @@ import json
 import random
 from collections.abc import Callable
 from itertools import permutations
+from typing import Any
 
 import pytest
 import torch
 from scripts.memories import __main__ as memories
-from scripts.memories import items, measures, tables, tasks
+from scripts.memories import items, measures, summary, tables, tasks
 
 from rnnlens.model.network import Network
 from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED, NetworkConfig
@@ -80,9 +81,9 @@ def test_parity_is_of_the_ones_so_far():
 
 
 def test_a_reset_gate_is_not_what_is_read():
-    assert "read" not in tables.roles("gru", 1)
-    assert tables.roles("slstm", 2)["read"] == "r2"
-    assert tables.roles("deltanet", 1)["read"] == "r1"
+    assert "read" not in summary.roles("gru", 1)
+    assert summary.roles("slstm", 2)["read"] == "r2"
+    assert summary.roles("deltanet", 1)["read"] == "r1"
 
 
 @pytest.mark.parametrize(
@@ -104,9 +105,39 @@ def test_a_kind_without_a_probe_is_left_out():
 def test_how_far_seeds_are_apart_is_said_where_there_are_several():
     nothing = {"layers": 1, "model": {"test": {"perplexity": 2.0}}}
     one, other = ({**nothing, "kinds": {"h1": {"perplexity": value}}} for value in (3.0, 5.0))
-    assert tables._of_kinds({"gru": [one]})[-1] == "One seed each."
-    assert tables._of_kinds({"gru": [one, other]})[-1].endswith("differ by 50.0% at the most.")
-    assert tables._of_kinds({"gru": [nothing]}) == ["No kinds were measured."]
+
+    def said(*seeds: dict[str, object]) -> list[str]:
+        return tables._of_kinds({"gru": summary.of_language("gru", list(seeds))})
+
+    assert said(one)[-1] == "One seed each."
+    assert said(one, other)[-1].endswith("differ by 50.0% at the most.")
+    assert "| h1 2.00 |" in said(one, other)[2]
+    assert said(nothing) == ["No kinds were measured."]
+
+
+def test_a_summary_has_means_and_the_least_to_the_most():
+    life = {"kind": "h1", "low": 1.0, "median": 2.0, "high": 3.0}
+    lost = {"decayed": 0.1, "erased": 0.0, "written": 0.5}
+    seeds: list[dict[str, Any]] = [
+        {
+            "layers": 1,
+            "model": {"test": {"perplexity": 10.0}},
+            "kinds": {"h1": {"perplexity": 10.0 * more}},
+            "used": {"h1": {"used": 0.25 * more}},
+            "half_lives": {"memories": [{**life, "median": more}]},
+            "lost": {"h1": lost},
+        }
+        for more in (1.0, 3.0)
+    ]
+    right = [{"accuracy": {"within": 1.0, "beyond": share}} for share in (0.5, 0.25, 0.75)]
+    told = summary.summary({"language": {"gru": seeds}, "parity": {"gru": right, "rnn": right[:1]}})
+    assert told["rnn"] == {"tasks": {"parity": [0.5, 0.5]}}
+    assert told["gru"]["tasks"] == {"parity": [0.25, 0.75]}
+    assert (told["gru"]["test"], told["gru"]["seeds"]) == ([10.0, 10.0], 2)
+    [layer] = told["gru"]["layers"]
+    assert layer["output"] == {"kind": "h1", "over": 2.0, "apart": 2.0, "used": 0.5}
+    assert layer["lasts"]["median"] == [1.0, 3.0]
+    assert layer["lasts"]["written"] == [0.5, 0.5]
 
 
 def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkeypatch, capsys):

@@ -12,8 +12,8 @@ Whatever is finished is kept in FOLDER, and the same command goes on with the re
 middle of a training, where `--minutes` or a signal ended it. `--parts kinds,used` measures these
 alone, and another command the rest, of the same probes (`--fit`). What fails is told, and all else
 is done. FOLDER/memories.json has all numbers, FOLDER/memories.md the least to the most of all
-seeds, or their mean where a table says so. It imports no more than torch, numpy, safetensors,
-pydantic and tqdm.
+seeds, or their mean where a table says so, FOLDER/summary.json both, of which the picture is drawn
+(picture.py). It imports no more than torch, numpy, safetensors, pydantic and tqdm.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from typing import Any
 import torch
 from scripts.memories.items import PARTS, Bench, Item, train
 from scripts.memories.measures import Measures
+from scripts.memories.summary import summary
 from scripts.memories.tables import tables
 from scripts.memories.tasks import TASKS, make_task, write_text
 
@@ -181,6 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     done = conduct(bench, given)
     found = gathered(bench)
     write_text(bench.folder / "memories.json", json.dumps(found))
+    write_text(bench.folder / "summary.json", json.dumps(summary(found), indent=1))
     write_text(bench.folder / "memories.md", tables(found))
     print(tables(found))
     return 0 if done else _STOPPED

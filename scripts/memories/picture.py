@@ -1,0 +1,171 @@
+"""One picture of how memories differ, of what `python -m scripts.memories` has summed up.
+
+    python -m scripts.memories.picture docs/memories.json docs/memories.svg
+
+A panel for each cell, the LSTM first, then those nearest to it in perplexity. From left to right
+stand the parts of a layer as data passes them, upwards how much worse their probes are than the
+network itself; later layers are darker, and behind them stands the LSTM's last. A dot is as full as
+what is read there is used.
+"""
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scripts.memories.summary import ROLES
+
+from rnnlens.draw.pen import check_matplotlib
+from rnnlens.model.network_config import WRITTEN
+
+_TASKS = {"parity": "parity", "products": "S₃", "recall": "recall"}
+_NAMES = {"embedding": "word", "sum": "sum", "read": "read"}  # of parts, where it is another
+_LAYERS = ("#a6cee3", "#62a8d1", "#2a7ab5", "#08426f")  # the last of a network is the darkest
+_OTHER, _TEXT = "#b8b8b8", "#333333"
+_ACROSS, _SIZE, _DOTS = 4, (11.0, 8.2), 160
+_LEAST, _MOST = 0.92, 6.5  # of perplexities over the network's own
+_TICKS = (1, 1.5, 2, 3, 4, 6)
+_SMALL: dict[str, Any] = {"fontsize": 7, "color": "#555555", "in_layout": False}
+_ABOVE: dict[str, Any] = {**_SMALL, "xycoords": "axes fraction", "textcoords": "offset points"}
+_EXPLAINED = """Half-life: of half of the last memory's units.
+Erased: at each word, by the delta rule.
+Right answers at twice the length learnt
+from, least to most of three or four networks
+(chance: parity .50, S₃ .17, recall .13)."""
+
+
+def mean_of(cell: Mapping[str, Any]) -> float:
+    """The mean test perplexity of a cell's networks."""
+    return float(np.mean(cell["test"]))
+
+
+def line(layer: Mapping[str, Any]) -> tuple[list[int], list[float]]:
+    """Where the parts of a layer stand."""
+    places = [place for place, role in enumerate(ROLES) if role in layer]
+    return places, [layer[ROLES[place]]["over"] for place in places]
+
+
+def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Draw what was measured of cells on language, and write it down."""
+    check_matplotlib()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    asked = {cell: told for cell, told in cells.items() if told.get("seeds")}
+    order = sorted(asked, key=lambda cell: (cell != "lstm", mean_of(asked[cell])))
+    down = -(-(len(order) + 1) // _ACROSS)
+    style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "memories", "font.size": 8,
+             "axes.spines.top": False, "axes.spines.right": False, "text.color": _TEXT}  # fmt: skip
+    with mpl.rc_context(style):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        panels = figure.subplots(down, _ACROSS, sharex=True, sharey=True).flatten()
+        shown: list[str | None] = [*order]
+        shown.insert(min(_ACROSS - 1, len(order)), None)  # the key ends the first row
+        for number, axes in enumerate(panels):
+            cell = shown[number] if number < len(shown) else None
+            if cell:
+                _panel(axes, cell, asked, lowest=number >= len(shown) - _ACROSS)
+            elif number < len(shown):
+                _key(axes)
+            else:
+                axes.set_axis_off()
+        figure.supylabel("perplexity of a probe over the network's own", fontsize=9)
+        figure.savefig(path, dpi=_DOTS, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _panel(axes: Any, cell: str, cells: Mapping[str, Mapping[str, Any]], *, lowest: bool) -> None:
+    told, lstm = cells[cell], cells.get("lstm")
+    if lstm and cell != "lstm":
+        axes.plot(*line(lstm["layers"][-1]), color=_OTHER, lw=1, zorder=1)
+    colours = _LAYERS[-len(told["layers"]) :]
+    for layer, colour in zip(told["layers"], colours, strict=True):
+        _layer(axes, layer, colour)
+    axes.axhline(1, color=_OTHER, lw=0.6, ls=":", zorder=0)
+    axes.set_yscale("log")
+    axes.set_ylim(_LEAST, _MOST)
+    axes.set_yticks(_TICKS, [f"{tick:g}" for tick in _TICKS])
+    axes.minorticks_off()
+    axes.set_xlim(-0.5, len(ROLES) - 0.5)
+    names = [_NAMES.get(role, role) for role in ROLES]
+    axes.set_xticks(range(len(ROLES)), names, rotation=60, ha="right", rotation_mode="anchor")
+    axes.tick_params(axis="x", length=2, labelbottom=lowest)
+    _title(axes, cell, cells)
+
+
+def _layer(axes: Any, layer: Mapping[str, Any], colour: str) -> None:
+    """The parts of a layer, joined; a dot is as full as its part is used, a cross: not measured."""
+    places, values = line(layer)
+    axes.plot(places, values, color=colour, lw=1.4, zorder=2)
+    for place, value in zip(places, values, strict=True):
+        used = layer[ROLES[place]].get("used")
+        if used is None:
+            axes.plot(place, value, "x", color=colour, ms=4, mew=1.2, zorder=3)
+        else:
+            axes.plot(place, value, "o", color="white", mec=colour, ms=6, zorder=3)
+            share = min(1.0, max(0.0, used))
+            axes.plot(place, value, "o", color=colour, ms=6, alpha=share, mew=0, zorder=4)
+
+
+def _title(axes: Any, cell: str, cells: Mapping[str, Mapping[str, Any]]) -> None:
+    """What stands above a panel: how good the network is, how long its last memory lasts, and how
+    often it is right at twice the length of a task.
+    """
+    told, name = cells[cell], WRITTEN.get(cell, cell.upper())
+    head = f"perplexity {mean_of(told):.0f}"
+    if "lstm" in cells and cell != "lstm":
+        head += f", {mean_of(told) / mean_of(cells['lstm']):.2f} of the LSTM's"
+    axes.set_title(name, loc="left", fontsize=10, fontweight="bold", pad=27)
+    of = f"probes of {told['seeds']} of {len(told['test'])} seeds"
+    axes.annotate(of, (1, 1), (0, 27), ha="right", **_ABOVE)
+    axes.annotate(head, (0, 1), (0, 18), **_ABOVE)
+    if lasts := told["layers"][-1].get("lasts"):
+        erased = f", {_said(lasts['erased'])} erased" if max(lasts["erased"]) else ""
+        said = f"half-life {_said(lasts['median'])} words{erased}"
+        axes.annotate(said, (0, 1), (0, 10), **_ABOVE)
+    right = [f"{short} {_said(told['tasks'][task])}" for task, short in _TASKS.items()
+             if task in told["tasks"]]  # fmt: skip
+    axes.annotate("  ".join(right), (0, 1), (0, 2), **_ABOVE)
+
+
+def _said(ends: list[float]) -> str:
+    """The least to the most of some networks."""
+    told = [f"{end:.0f}" if end >= 20 else f"{end:.1f}" if end >= 1 else f"{end:.2f}"[1:]
+            for end in ends]  # fmt: skip
+    return told[0] if told[0] == told[1] else f"{told[0]}–{told[1]}"
+
+
+def _key(axes: Any) -> None:
+    """How to read the panels."""
+    from matplotlib.lines import Line2D
+
+    dark = _LAYERS[-1]
+    looks: dict[str, dict[str, Any]] = {
+        "darker: a later layer": {"color": dark},
+        "the LSTM's last layer": {"color": _OTHER},
+        "all of what is read is used": {"color": dark, "marker": "o", "lw": 0},
+        "nothing of it is used": {"color": dark, "marker": "o", "lw": 0, "mfc": "white"},
+        "use not measured": {"color": dark, "marker": "x", "lw": 0, "ms": 4},
+    }
+    axes.set_axis_off()
+    handles = [Line2D([], [], label=label, **look) for label, look in looks.items()]
+    axes.legend(handles=handles, frameon=False, loc="upper left", labelspacing=0.8)
+    axes.text(0.02, 0.34, _EXPLAINED, va="top", transform=axes.transAxes, **_SMALL)
+
+
+def main() -> None:
+    """Draw what a file has."""
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.memories.picture",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("summary", type=Path, help="summary.json of what was measured")
+    parser.add_argument("picture", type=Path, help=".svg, .png or .pdf")
+    args = parser.parse_args()
+    draw(json.loads(args.summary.read_text(encoding="utf-8")), args.picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -273,56 +273,73 @@ def probe_scores(
     for semantic in probes.semantics:
         if not of_model(semantic) and base(semantic) not in others:
             continue  # this data does not tell
+        asked = _Asked(probes, dataset, semantic)
+        for chunk in asked.stream.chunks((0,) if states else None) if asked.stream.pairs else ():
+            asked.add(chunk)
+            advance(len(chunk.labels))
+            if states and asked.pairs >= states:
+                break
+        yield from asked.scores()
+
+
+class _Asked:
+    """What is summed while the states of the test split are asked one semantic."""
+
+    def __init__(self, probes: Probes, dataset: Dataset, semantic: str) -> None:
+        self.probes, self.semantic, self.predict = probes, semantic, dataset.model.predict
         own = semantic == OUTPUT and dataset.model.predicts
         kinds = (*probes.kinds, *((PREDICTION,) if own else ()))
-        stream, counts = dataset.stream("test", semantic, kinds=kinds), probes.counts.get(semantic)
-        answers = dataset.answers_to(semantic)
-        counts = dataset.counts(semantic) if counts is None else counts
-        prior = answers.prior(counts)
-        sums = {kind: Tally(answers, dataset.device, counts) for kind in probes.kinds}
-        model = Tally(answers, dataset.device) if own else None
-        constant = Tally(answers, dataset.device)
-        pairs, unigram, units = 0, 0.0, Units()
-        chunks = stream.chunks((0,) if states else None) if stream.pairs else ()
-        for chunk in chunks:
-            says, at = None, units.of(chunk)
-            if model:
-                logits = dataset.model.predict(chunk.states[PREDICTION])
-                model.add(logits, chunk, at, y=chunk.states[PREDICTION])
-                says = Own.of(logits, answers, chunk)
-            for kind in probes.kinds:
-                logits = probes.logits(kind, chunk.states[kind], semantic)
-                sums[kind].add(logits, chunk, at, says)
-            if constant.more:
-                constant.more.add(answers.probabilities(prior.expand(len(chunk.labels), -1)), chunk)
-            unigram += prior_nll(answers, prior, chunk.labels)
-            pairs += chunk.labels.numel()
-            advance(len(chunk.labels))
-            if states and pairs >= states:
-                break
-        if not pairs:
-            raise RnnlensError(f"no test sentence is long enough for the semantic {semantic!r}")
-        resamples = units.resamples()
-        columns = {kind: total.sums(units.count) for kind, total in sums.items()}
-        beside = model.sums(units.count) if model else None
+        self.stream, counts = dataset.stream("test", semantic, kinds=kinds), probes.counts
+        frequencies = counts[semantic] if semantic in counts else dataset.counts(semantic)
+        self.answers, device = dataset.answers_to(semantic), dataset.device
+        self.prior = self.answers.prior(frequencies)
+        self.sums = {kind: Tally(self.answers, device, frequencies) for kind in probes.kinds}
+        self.model = Tally(self.answers, device) if own else None
+        self.constant = Tally(self.answers, device)  # the frequencies, whatever the state is
+        self.pairs, self.unigram, self.units = 0, 0.0, Units()
+
+    def add(self, chunk: Chunk) -> None:
+        """Ask the states of a chunk."""
+        says, at = None, self.units.of(chunk)
+        if self.model:
+            logits = self.predict(chunk.states[PREDICTION])
+            self.model.add(logits, chunk, at, y=chunk.states[PREDICTION])
+            says = Own.of(logits, self.answers, chunk)
+        for kind, total in self.sums.items():
+            total.add(self.probes.logits(kind, chunk.states[kind], self.semantic), chunk, at, says)
+        if self.constant.more:
+            frequencies = self.answers.probabilities(self.prior.expand(len(chunk.labels), -1))
+            self.constant.more.add(frequencies, chunk)
+        self.unigram += prior_nll(self.answers, self.prior, chunk.labels)
+        self.pairs += chunk.labels.numel()
+
+    def scores(self) -> Iterator[Score]:
+        """Of every kind."""
+        if not self.pairs:
+            raise RnnlensError(
+                f"no test sentence is long enough for the semantic {self.semantic!r}"
+            )
+        resamples = self.units.resamples()
+        columns = {kind: total.sums(self.units.count) for kind, total in self.sums.items()}
+        beside = self.model.sums(self.units.count) if self.model else None
         found = sure(columns, beside, resamples)
-        for kind, total in sums.items():
+        for kind, total in self.sums.items():
             of = columns[kind].sum(0)
             yield Score(
-                semantic=semantic,
+                semantic=self.semantic,
                 kind=kind,
-                pairs=pairs,
-                perplexity=perplexity(of[1], pairs),
+                pairs=self.pairs,
+                perplexity=perplexity(of[1], self.pairs),
                 ratio=None
                 if beside is None
-                else float(exponential((of[1] - beside[:, 1].sum()) / pairs)),
-                accuracy=float(of[2] / pairs),
-                kl=float(of[3] / pairs) if model else None,
+                else float(exponential((of[1] - beside[:, 1].sum()) / self.pairs)),
+                accuracy=float(of[2] / self.pairs),
+                kl=float(of[3] / self.pairs) if self.model else None,
                 calibration=total.calibration(),
-                unigram=perplexity(unigram, pairs),
-                error=_against(Errors, total, model, constant),
-                precision=_against(Precision, total, model, constant),
-                sentences=units.sentences,
+                unigram=perplexity(self.unigram, self.pairs),
+                error=_against(Errors, total, self.model, self.constant),
+                precision=_against(Precision, total, self.model, self.constant),
+                sentences=self.units.sentences,
                 intervals=found.intervals.get(kind, {}),
                 below=found.below.get(kind, {}),
                 reliability=total.reliability(resamples),

@@ -76,12 +76,48 @@ def inspect_module(
     trace = adapter.trace(telling.inputs)
     user = _with_pieces(user, trace, sort) if follows else user
     own = _own_labels(user, batches, trace, next(iter(answers.values()), None))
-    inputs = own.names if follows and not axes.features else ()
+    inputs = _inputs(user, own, reads_own=follows and not axes.features)
+    _check_embedding(adapter, inputs)
+    if sort == NUMBER:
+        own = replace(own, scale=_with_error(own.scale, adapter, batches["valid"]))
+    record = _record(user, adapter, axes, own, inputs, follows=follows, predicts=sort != NOTHING)
+    model = StoredModule(record, lambda: adapter, user.tokenizer)
+    random = _warn_if_random(adapter, telling)
+    reads_own, every = inputs == own.names, [telling, *batches["train"]]
+    record, reading = _with_texts(user, model, axes, every, inputs, reads_own=reads_own)
+    model = StoredModule(record, lambda: adapter, user.tokenizer)
+    model.verified = _verified(model, axes, reading, inputs, random, _given_back(model, telling))
+    of_texts = _of_texts(trace)
+    dataset = Dataset(
+        model,
+        {name: data.of_batches(model, some) for name, some in batches.items()},
+        len(own),
+        reads_labels=reads_own,
+        follows=follows,
+        answers={OUTPUT: record.answers(own.names), **answers},
+        of_texts=of_texts,
+    )
+    _warn_of_padding(model, telling)
+    if model.predicts:
+        _warn_if_worse_than_unigram(dataset, user.logits is not None)
+    vocabulary = Vocabulary.of_user(own.names, (0,) * len(own), inputs)
+    return model, dataset, replace(vocabulary, of_texts=of_texts)
+
+
+def _inputs(user: UserModel, own: LabelSet, *, reads_own: bool) -> tuple[str, ...]:
+    """The names of what the module reads: its own labels or those given; of neither, none."""
+    inputs = own.names if reads_own else ()
     if user.inputs is not None and not (user.tokenizer and len(inputs) > len(user.inputs)):
         inputs = tuple(user.inputs)
-    _check_embedding(adapter, inputs)
-    scale = _with_error(own.scale, adapter, batches["valid"]) if sort == NUMBER else own.scale
-    record = ModuleRecord(
+    return inputs
+
+
+def _record(
+    user: UserModel, adapter: Adapter, axes: Axes, own: LabelSet, inputs: Sequence[str], *,
+    follows: bool, predicts: bool,
+) -> ModuleRecord:  # fmt: skip
+    """What is known of the module before it is found out how a text becomes a batch."""
+    return ModuleRecord(
         user.where,
         modules.description(adapter.module),
         follows,
@@ -92,42 +128,27 @@ def inspect_module(
         StoredOptions.of(user, len(inputs)),
         features=0 if inputs else axes.features,
         several=own.several,
-        scale=scale,
-        predicts=sort != NOTHING,
+        scale=own.scale,
+        predicts=predicts,
     )
-    model = StoredModule(record, lambda: adapter, user.tokenizer)
-    random = _warn_if_random(adapter, telling)
-    named = bool(inputs or record.features)
-    every = [telling, *batches["train"]]
+
+
+def _with_texts(
+    user: UserModel, model: StoredModule, axes: Axes, every: Sequence[Batch],
+    inputs: Sequence[str], *, reads_own: bool,
+) -> tuple[ModuleRecord, TextReading]:  # fmt: skip
+    """The module's record with how a text becomes a batch, and what that was seen by."""
+    adapter, record = model.adapter, model.record
     if axes.source:
-        pair = source_reading(adapter, axes, every, follows and inputs == own.names)
+        pair = source_reading(adapter, axes, every, record.follows and reads_own)
         reading = TextReading(begin=pair.begin, seen=pair.seen, trusted=pair.trusted)
         record = replace(record, source=pair.record)
     else:
+        named = bool(inputs or record.features)
         make = model.fed if named and (record.fed or user.prepare) else None
-        mark = record.settings.mark
-        reading = text_reading(user, adapter.trace, axes, every, make, mark)
-    record = replace(
-        record, padding=reading.padding, begin=reading.begin if inputs else None,
-        first=reading.first,
-    )  # fmt: skip
-    model = StoredModule(record, lambda: adapter, user.tokenizer)
-    model.verified = _verified(model, axes, reading, inputs, random, _given_back(model, telling))
-    of_texts = _of_texts(trace)
-    dataset = Dataset(
-        model,
-        {name: data.of_batches(model, some) for name, some in batches.items()},
-        len(own),
-        reads_labels=inputs == own.names,
-        follows=follows,
-        answers={OUTPUT: record.answers(own.names), **answers},
-        of_texts=of_texts,
-    )
-    _warn_of_padding(model, telling)
-    if model.predicts:
-        _warn_if_worse_than_unigram(dataset, user.logits is not None)
-    vocabulary = Vocabulary.of_user(own.names, (0,) * len(own), inputs)
-    return model, dataset, replace(vocabulary, of_texts=of_texts)
+        reading = text_reading(user, adapter.trace, axes, every, make, record.settings.mark)
+    begin = reading.begin if inputs else None
+    return replace(record, padding=reading.padding, begin=begin, first=reading.first), reading
 
 
 def _check_pieces(user: UserModel, batches: Mapping[str, Sequence[Batch]]) -> None:

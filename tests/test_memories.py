@@ -2,6 +2,10 @@
 
 import json
 import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any
@@ -10,6 +14,7 @@ import pytest
 import torch
 from scripts.memories import __main__ as memories
 from scripts.memories import items, measures, summary, tables, tasks
+from tests.shown import ROOT
 
 from rnnlens.model.network import Network
 from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED, NetworkConfig
@@ -151,7 +156,6 @@ def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkey
         return True
 
     monkeypatch.setattr(memories, "_finished", finished)
-    monkeypatch.setattr("signal.signal", lambda *_: None)
     assert memories.work(bench, bench.items()) == memories._FAILED
     assert done == [0, 2]
     told = capsys.readouterr().err
@@ -164,8 +168,7 @@ def test_a_seed_that_fails_does_not_keep_others_from_being_done(tmp_path, monkey
     assert memories.work(bench, bench.items()) == memories._STOPPED
 
 
-def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("signal.signal", lambda *_: None)  # this process goes on
+def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys):
     words = [str(tmp_path), "--corpus", "none", "--tasks", "", "--cells", "gla", "--seeds", "1"]
     bench = items.Bench(memories.arguments([*words, "--options", '{"width": 254}']))
     assert memories.work(bench, bench.items()) == memories._FAILED
@@ -182,8 +185,7 @@ def test_what_was_done_is_told(more, told, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == f"parity-gru-0: {told}\n"
 
 
-def test_parts_that_are_asked_for_are_measured_and_no_others(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("signal.signal", lambda *_: None)
+def test_parts_that_are_asked_for_are_measured_and_no_others(tmp_path, capsys):
     words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", "--seeds", "1", *TINY]
     tasks.make_task(tmp_path / "tasks" / "parity", "parity", 60)
 
@@ -207,6 +209,44 @@ def test_parts_that_are_asked_for_are_measured_and_no_others(tmp_path, monkeypat
     with pytest.raises(SystemExit):
         memories.arguments([*words, "--parts", "kind"])
     assert "kind: give some of lost, half_lives" in capsys.readouterr().err
+
+
+def test_a_signal_ends_those_at_work_too(tmp_path):
+    tasks.make_task(tmp_path / "tasks" / "parity", "parity", 2000)
+    words = [
+        str(tmp_path),
+        "--cells",
+        "gru",
+        "--tasks",
+        "parity",
+        "--seeds",
+        "1",
+        "--device",
+        "cpu",
+    ]
+    told = tmp_path / "told.txt"
+    with told.open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scripts.memories", *words], cwd=ROOT, stdout=out, stderr=out
+        )
+        run = tmp_path / "runs" / "parity-gru-0" / "run.json"
+        until(run.exists, process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == memories._STOPPED
+    assert (tmp_path / "summary.json").read_text() == "{}"
+    bench = items.Bench(memories.arguments(words))
+    with bench.run(bench.items()[0]).writing():  # nobody else writes there any more
+        assert not bench.trained(bench.items()[0])
+
+
+def until(happened: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
+    """Wait for what a process that runs does."""
+    for _ in range(600):
+        if happened():
+            return
+        assert process.poll() is None
+        time.sleep(0.1)
+    raise AssertionError("it has not happened")
 
 
 def test_what_is_used_is_asked_of_some_seeds(tmp_path):

@@ -23,7 +23,8 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -41,13 +42,23 @@ _SHARES = 2  # of a GPU's memory that a process may take, since not all need mos
 _PATIENCE = 20  # seconds that a training has to keep how far it has come
 
 
-def work(bench: Bench, items: Sequence[Item]) -> int:
-    """Train and measure items one after the other, also where one fails; the exit says whether all
-    are finished.
-    """
+@contextmanager
+def signals() -> Iterator[list[int]]:
+    """Within it, signals that ask to stop are put into a list."""
     stopped: list[int] = []
-    for one in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(one, lambda number, _: stopped.append(number))
+    asking = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(one, lambda number, _: stopped.append(number)) for one in asking]
+    try:
+        yield stopped
+    finally:
+        for one, handler in zip(asking, before, strict=True):
+            signal.signal(one, handler)
+
+
+def work(bench: Bench, items: Sequence[Item], stopped: Sequence[int] = ()) -> int:
+    """Train and measure items one after the other, also where one fails, until a signal has
+    stopped it; the exit says whether all are finished.
+    """
     if bench.device.type == "cuda":  # so that nobody keeps memory that others are short of
         share = min(1.0, _SHARES / bench.args.jobs)
         torch.cuda.set_per_process_memory_fraction(share, bench.device)
@@ -77,9 +88,9 @@ def _finished(bench: Bench, item: Item, stop: Callable[[], bool]) -> bool:
     return True
 
 
-def conduct(bench: Bench, argv: Sequence[str]) -> bool:
-    """Have the items done that are not yet, several at a time, until the time is up; whether all
-    are done.
+def conduct(bench: Bench, argv: Sequence[str], stopped: Sequence[int] = ()) -> bool:
+    """Have the items done that are not yet, several at a time, until the time is up or a signal has
+    stopped it; whether all are done.
     """
     end = time.monotonic() + 60 * bench.args.minutes
     command = [sys.executable, "-m", "scripts.memories", *argv]
@@ -88,7 +99,7 @@ def conduct(bench: Bench, argv: Sequence[str]) -> bool:
     failed: list[str] = []
     done = "trained" if bench.args.train_only else "measured"
     again: set[str] = set()  # what failed once: others beside it may have taken the memory
-    while (left or at_work) and time.monotonic() < end:
+    while (left or at_work) and not stopped and time.monotonic() < end:
         while left and len(at_work) < bench.args.jobs:
             names = left.pop(0)
             at_work[names] = subprocess.Popen([*command, "--only", names])
@@ -174,12 +185,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = arguments(given)
     bench = Bench(args)
     if args.only:
-        return work(bench, [item for item in bench.items() if item.name in args.only])
+        with signals() as stopped:
+            return work(bench, [one for one in bench.items() if one.name in args.only], stopped)
     bench.folder.mkdir(parents=True, exist_ok=True)
     for task in args.tasks:
         if not (bench.folder / "tasks" / task / "test.txt").exists():
             make_task(bench.folder / "tasks" / task, task, args.count)
-    done = conduct(bench, given)
+    with signals() as stopped:
+        done = conduct(bench, given, stopped)
     found = gathered(bench)
     write_text(bench.folder / "memories.json", json.dumps(found))
     write_text(bench.folder / "summary.json", json.dumps(summary(found), indent=1))

@@ -24,16 +24,17 @@ _TASKS = {"parity": "parity", "products": "S₃", "recall": "recall"}
 _NAMES = {"embedding": "word", "sum": "sum", "read": "read"}  # of parts, where it is another
 _LAYERS = ("#a6cee3", "#62a8d1", "#2a7ab5", "#08426f")  # the last of a network is the darkest
 _OTHER, _TEXT = "#b8b8b8", "#333333"
-_ACROSS, _SIZE, _DOTS = 4, (11.0, 8.2), 160
+_ACROSS, _SIZE, _DOTS = 4, (9.0, 8.2), 160
 _LEAST, _MOST = 0.92, 6.5  # of perplexities over the network's own
 _TICKS = (1, 1.5, 2, 3, 4, 6)
 _SMALL: dict[str, Any] = {"fontsize": 7, "color": "#555555", "in_layout": False}
 _ABOVE: dict[str, Any] = {**_SMALL, "xycoords": "axes fraction", "textcoords": "offset points"}
-_EXPLAINED = """Half-life: of half of the last memory's units.
-Erased: at each word, by the delta rule.
-Right answers at twice the length learnt
-from, least to most of three or four networks
-(chance: parity .50, S₃ .17, recall .13)."""
+_EXPLAINED = """Half-life: of half of the last
+memory's units. Erased: at each word,
+by the delta rule. Right answers at twice
+the length learnt from, least to most of
+three or four networks (chance:
+parity .50, S₃ .17, recall .13)."""
 
 
 def mean_of(cell: Mapping[str, Any]) -> float:

@@ -29,7 +29,11 @@ def noted(source, *how):
     return read(source, *how)
 
 corpora.read = noted
-job = partial(corpora.read_tokens, path, ReadingConfig(), lowercase=True)
+how = {"source": path, "config": ReadingConfig(), "lowercase": True}
+job = partial(corpora.read_tokens, **how)
+
+def begin(read=corpora.read_tokens):
+    ahead.read_ahead(read, **{**how, "source": path})
 """
 
 
@@ -64,11 +68,45 @@ def aged(path: Path) -> Path:
 
 
 # The time when a file was last changed in any way cannot be set back.
-_READ = "cache.SETTLED = ahead.SETTLED = -1.0; ahead.read_ahead(job, [path])\n"
+_READ = "cache.SETTLED = ahead.SETTLED = -1.0; begin()\n"
 
 
 def test_what_is_read_beside_is_found(source):
     assert outcome(source, _READ + "print(len(job()[1].words))") == ["262140", "beside"]
+
+
+def test_what_is_kept_is_not_read_beside(source):
+    again = "ahead.wait()\nbegin(); print(ahead._under_way)"
+    assert outcome(source, _READ + again) == ["[]", "beside"]
+    assert outcome(source, _READ + "print(len(job()[1].words))") == ["262140", "beside"]
+
+
+def test_where_no_process_more_is_allowed_it_is_read_here(source):
+    none = """
+    def refused():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    os.fork = refused
+    """
+    assert outcome(source, textwrap.dedent(none) + _READ + "job()") == ["here"]
+
+
+def test_one_that_begins_after_the_other_has_ended_does_not_read(source):
+    orphan = "ahead._alone(lambda: print('reads'), os.getpid())"
+    assert outcome(source, orphan) == []
+
+
+def test_training_reads_beside_the_import_of_torch(source):
+    train = """
+    import rnnlens.cli.train_command as command
+    from rnnlens.cli import main
+    def noted(what):
+        print(bool(ahead._under_way), "torch" in sys.modules)
+        sys.exit(0)
+    cache.SETTLED = ahead.SETTLED = -1.0
+    command.begin = noted
+    main(["train", path, "-o", path + ".run"])
+    """
+    assert outcome(source, train)[0] == "True False"
 
 
 def test_what_is_wrong_is_told_by_who_waits(source):
@@ -96,16 +134,16 @@ def test_nothing_is_read_beside_where_it_would_not_help(source, before):
 
 
 def test_what_has_just_changed_is_read_once(source):
-    assert outcome(source, "ahead.read_ahead(job, [path]); job()") == ["here"]
+    assert outcome(source, "cache.SETTLED = ahead.SETTLED = 600.0; begin(); job()") == ["here"]
 
 
 def test_a_process_that_ends_takes_the_reader_along(source):
     script = """
-    def slow():
+    def slow(*_, **__):
         open(path + ".pid", "w").write(str(os.getpid()))
         time.sleep(60)
     cache.SETTLED = ahead.SETTLED = -1.0
-    ahead.read_ahead(slow, [path])
+    begin(slow)
     while not os.path.exists(path + ".pid") or not open(path + ".pid").read():
         time.sleep(0.01)
     os._exit(0)  # as if killed

@@ -1,7 +1,6 @@
 """`rnnlens train`: from a corpus to a run with a trained model."""
 
 import argparse
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,15 +67,14 @@ def run_train(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     chosen = given(args, CorpusConfig, NetworkConfig, TrainingConfig)
     options = TrainOptions.of(chosen, args.preset)
-    corpus = options.corpus
-    sources = [args.corpus, *filter(None, (corpus.valid, corpus.test))]
-    for source in sources:
-        if not is_of_nltk(source):
-            files(Path(source))  # or say that there are none
     from rnnlens.corpus.ahead import read_ahead
+    from rnnlens.corpus.cache import sources_of
     from rnnlens.corpus.corpus import read_tokens
 
-    read_ahead(partial(read_tokens, args.corpus, corpus, lowercase=corpus.lowercase), sources)
+    for source in sources_of(args.corpus, options.corpus):
+        if not is_of_nltk(source):
+            files(Path(source))  # or say that there are none
+    read_ahead(read_tokens, args.corpus, options.corpus, lowercase=options.corpus.lowercase)
     begin(f"training on {args.corpus}, into {args.output}")
     from rnnlens.run.folder import Run
     from rnnlens.work.train_run import train_into

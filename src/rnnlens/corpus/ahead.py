@@ -2,9 +2,9 @@
 
 A process of its own reads it and keeps it as it is kept for the next command (see cache.py); who
 wants the corpus meanwhile waits for that process and finds it there. That it fails is no matter:
-the corpus is read anew, and what is wrong with it is told then. So is one that is too small to be
-kept, which files of some MB can be where words stand in columns: that costs the other process's
-time, and nobody waits for it.
+the corpus is read anew, and what is wrong with it is told then, later by the time of one reading.
+So is a corpus read anew that is too small to be kept, which files of some MB can be where words
+stand in columns.
 """
 
 import ctypes
@@ -12,12 +12,15 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 
 from rnnlens.base.threads import cores
-from rnnlens.corpus.cache import SETTLED, Stamp
+from rnnlens.corpus.cache import SETTLED, Stamp, is_kept, sources_of
+from rnnlens.corpus.corpus_config import ReadingConfig
 from rnnlens.corpus.storage import cache_folder
 
 WORTH_IT = 1 << 20  # bytes of files; what is smaller is read at once, and mostly not kept
@@ -25,18 +28,31 @@ _END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 _under_way: list[BaseProcess] = []
 
 
-def read_ahead(read: Callable[[], object], sources: Iterable[str]) -> None:
-    """Begin to read these sources beside this process, if what is read will be kept."""
+def read_ahead(
+    read: Callable[..., object], source: str, config: ReadingConfig, *, lowercase: bool
+) -> None:
+    """Begin to read a corpus beside this process, if what is read will be kept and is not yet.
+
+    `read` is corpus.py's `read_tokens`, which is given the rest.
+    """
     if sys.platform != "linux" or "torch" in sys.modules:
         return  # elsewhere, and beside torch's threads, a process is not split safely
     if cores() < 2 or os.environ.get("RANK", "0") != "0" or not cache_folder():
         return
-    stamp = Stamp.of(sources)
+    stamp = Stamp.of(sources_of(source, config))
     if not stamp or stamp.size < WORTH_IT or stamp.changed >= time.time() - SETTLED:
         return
-    process = get_context("fork").Process(target=_quietly, args=(read,), daemon=True)
-    process.start()
-    _under_way.append(process)
+    if is_kept(source, config, lowercase, stamp):
+        return
+
+    def reading() -> None:
+        read(source, config, lowercase=lowercase)
+
+    process = get_context("fork").Process(target=_alone, args=(reading, os.getpid()), daemon=True)
+    with suppress(OSError), warnings.catch_warnings():  # no process more is allowed: it can wait
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads of NumPy's, which may fork
+        process.start()
+        _under_way.append(process)
 
 
 def wait() -> None:
@@ -45,10 +61,12 @@ def wait() -> None:
         _under_way.pop().join()
 
 
-def _quietly(read: Callable[[], object]) -> None:
-    """Read, as long as the other process lives, which also says what is wrong."""
+def _alone(reading: Callable[[], None], parent: int) -> None:
+    """Read without a word, as long as the other process lives, which also says what is wrong."""
     ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGTERM)
+    if os.getppid() != parent:
+        return  # it ended just before
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(nowhere, number)
-    read()
+    reading()

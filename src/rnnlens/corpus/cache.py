@@ -15,7 +15,7 @@ import os
 import shutil
 import time
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -103,16 +103,12 @@ def cached(
     source: str, config: ReadingConfig, lowercase: bool, read: Callable[[Shelf], Read]
 ) -> Read:
     """What an earlier command has kept of a corpus, or what `read` puts onto a shelf."""
-    sources = [source, *filter(None, (config.valid, config.test))]
+    sources = sources_of(source, config)
     began, root, stamp = time.time(), cache_folder(), Stamp.of(sources)
     if not root or not stamp:
         with Shelf() as shelf:
             return read(shelf)
-    # Whatever decides how words are split and numbered, and nothing of what is made of them later.
-    task = config.reader_task[:3]  # its name and columns
-    how = config.format, config.encoding, config.swelling, config.numbers, task, lowercase
-    where = [os.path.abspath(one) for one in sources], how  # noqa: PTH100 - links stay as they are
-    folder = root / _sha(where)[:32]
+    folder = _place(root, sources, config, lowercase)
     if known := _opened(folder, stamp):
         return known
     with Shelf() as shelf:
@@ -120,6 +116,32 @@ def cached(
         if stamp.changed < began - SETTLED and Stamp.of(sources) == stamp:
             _keep(shelf, folder, stamp, format_, tokens)
         return format_, tokens
+
+
+def sources_of(source: str, config: ReadingConfig) -> list[str]:
+    """All that a corpus is read from."""
+    return [source, *filter(None, (config.valid, config.test))]
+
+
+def is_kept(source: str, config: ReadingConfig, lowercase: bool, stamp: Stamp) -> bool:
+    """Whether an earlier command has kept a corpus; that it is whole is seen when it is opened."""
+    root = cache_folder()
+    if not root:
+        return False
+    try:
+        folder = _place(root, sources_of(source, config), config, lowercase)
+        return read_json(folder / _MANIFEST, _Manifest).sources == stamp.sha
+    except RnnlensError:
+        return False
+
+
+def _place(root: Path, sources: Sequence[str], config: ReadingConfig, lowercase: bool) -> Path:
+    """The folder of a corpus that is read so."""
+    # Whatever decides how words are split and numbered, and nothing of what is made of them later.
+    task = config.reader_task[:3]  # its name and columns
+    how = config.format, config.encoding, config.swelling, config.numbers, task, lowercase
+    where = [os.path.abspath(one) for one in sources], how  # noqa: PTH100 - links stay as they are
+    return root / _sha(where)[:32]
 
 
 def _opened(folder: Path, stamp: Stamp) -> Read | None:

@@ -16,6 +16,7 @@ from scripts.memories import __main__ as memories
 from scripts.memories import items, measures, summary, tables, tasks
 from tests.shown import ROOT
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.network import Network
 from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED, NetworkConfig
 
@@ -173,7 +174,7 @@ def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys):
     bench = items.Bench(memories.arguments([*words, "--options", '{"width": 254}']))
     assert memories.work(bench, bench.items()) == memories._FAILED
     told = capsys.readouterr().err
-    assert told.startswith("language-gla-0: failed: --width 254 cannot be split over 6 heads")
+    assert told.startswith("language-gla-0: failed: --width 254 cannot be split over the usual 6")
     assert len(told.splitlines()) == 1
 
 
@@ -181,7 +182,7 @@ def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys):
 def test_what_was_done_is_told(more, told, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.executable", "true")
     words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", "--seeds", "1", *TINY, *more]
-    assert memories.conduct(items.Bench(memories.arguments(words)), words)
+    assert memories.conduct(items.Bench(memories.arguments(words)), words) == 0
     assert capsys.readouterr().out == f"parity-gru-0: {told}\n"
 
 
@@ -206,24 +207,11 @@ def test_parts_that_are_asked_for_are_measured_and_no_others(tmp_path, capsys):
     assert not any(map(other.done, other.items()))
     assert memories.work(other, other.items()) == memories._FAILED
     assert "measured with --fit '{\"epochs\": 1}'; give the same" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        memories.arguments([*words, "--parts", "kind"])
-    assert "kind: give some of lost, half_lives" in capsys.readouterr().err
 
 
 def test_a_signal_ends_those_at_work_too(tmp_path):
-    tasks.make_task(tmp_path / "tasks" / "parity", "parity", 2000)
-    words = [
-        str(tmp_path),
-        "--cells",
-        "gru",
-        "--tasks",
-        "parity",
-        "--seeds",
-        "1",
-        "--device",
-        "cpu",
-    ]
+    tasks.make_task(tmp_path / "tasks" / "parity", "parity", 8000)
+    words = [str(tmp_path), *"--cells gru --tasks parity --seeds 1 --device cpu".split()]
     told = tmp_path / "told.txt"
     with told.open("w") as out:
         process = subprocess.Popen(
@@ -247,6 +235,45 @@ def until(happened: Callable[[], bool], process: "subprocess.Popen[bytes]") -> N
         assert process.poll() is None
         time.sleep(0.1)
     raise AssertionError("it has not happened")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--parts", "kind"], "kind: give some of lost, half_lives"),
+        (["--tasks", "nope"], "nope: give some of brackets, parity"),
+        (["--cells", "gru,nope"], "nope: give some of lstm, gru"),
+        (["--count", "0"], "0: give a number from 8 up"),
+        (["--options", '{"widht": 8}'], "a training has no option 'widht'; it has "),
+        (["--fit", '{"width": 8}'], "a fit has no option 'width'; it has "),
+        (["--options", "{width"], "{width: give JSON, such as"),
+        (["--fit", "3"], "3: give JSON, such as"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(words, told, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        memories.arguments([str(tmp_path), *words])
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_folder_of_other_options_is_refused(tmp_path):
+    words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", "--seeds", "1", *TINY]
+
+    def begun(*more: str) -> items.Bench:
+        bench = items.Bench(memories.arguments([*words, *more]))
+        bench.begin()
+        return bench
+
+    bench = begun("--count", "80")
+    assert memories.work(bench, bench.items()) == 0
+    begun("--count", "80")
+    with pytest.raises(RnnlensError, match="has 80 sequences, not 90; give --count 80"):
+        begun("--count", "90")
+    with pytest.raises(RnnlensError, match="holds another run, made with --width 6, not --width 9"):
+        begun("--count", "80", "--options", '{"width": 9, "epochs": 1}')
+    with pytest.raises(RnnlensError, match="absent"):
+        begun("--count", "80", "--corpus", str(tmp_path / "absent"))
 
 
 def test_what_is_used_is_asked_of_some_seeds(tmp_path):

@@ -13,7 +13,8 @@ middle of a training, where `--minutes` or a signal ended it. `--parts kinds,use
 alone, and another command the rest, of the same probes (`--fit`). What fails is told, and all else
 is done. FOLDER/memories.json has all numbers, FOLDER/memories.md the least to the most of all
 seeds, or their mean where a table says so, FOLDER/summary.json both, of which the picture is drawn
-(picture.py). It imports no more than torch, numpy, safetensors, pydantic and tqdm.
+(picture.py). The exit is 0 where all is done, 3 where the same command goes on with the rest, 1
+where something failed. It imports no more than torch, numpy, safetensors, pydantic and tqdm.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,12 +33,17 @@ from scripts.memories.items import PARTS, Bench, Item, train
 from scripts.memories.measures import Measures
 from scripts.memories.summary import summary
 from scripts.memories.tables import tables
-from scripts.memories.tasks import TASKS, make_task, write_text
+from scripts.memories.tasks import TASKS, write_text
 
 from rnnlens.base.errors import RnnlensError
-from rnnlens.model.network_config import CELL_NAMES
+from rnnlens.base.flags import Options, check_known
+from rnnlens.corpus.corpus_config import CorpusConfig
+from rnnlens.model.network_config import CELL_NAMES, NetworkConfig
+from rnnlens.model.train.training_config import TrainingConfig
+from rnnlens.probe.fit_config import FitConfig
 
-_STOPPED, _FAILED = 3, 1  # exits: of a training that is to be continued, and where an item failed
+_STOPPED, _FAILED = 3, 1  # exits: where there is more to do, and where an item failed
+_FEWEST = 8  # sequences of a task
 _SHARES = 2  # of a GPU's memory that a process may take, since not all need most at once
 _PATIENCE = 20  # seconds that a training has to keep how far it has come
 
@@ -88,9 +94,9 @@ def _finished(bench: Bench, item: Item, stop: Callable[[], bool]) -> bool:
     return True
 
 
-def conduct(bench: Bench, argv: Sequence[str], stopped: Sequence[int] = ()) -> bool:
+def conduct(bench: Bench, argv: Sequence[str], stopped: Sequence[int] = ()) -> int:
     """Have the items done that are not yet, several at a time, until the time is up or a signal has
-    stopped it; whether all are done.
+    stopped it; the exit says whether all are done, and whether the same command could go on.
     """
     end = time.monotonic() + 60 * bench.args.minutes
     command = [sys.executable, "-m", "scripts.memories", *argv]
@@ -119,7 +125,7 @@ def conduct(bench: Bench, argv: Sequence[str], stopped: Sequence[int] = ()) -> b
             process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:  # it is being measured: that part begins anew
             process.kill()
-    return not (left or at_work or failed)
+    return _STOPPED if left or at_work else _FAILED if failed else 0
 
 
 def gathered(bench: Bench) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -137,11 +143,41 @@ def _names(given: str) -> list[str]:
     return [name for name in given.split(",") if name]
 
 
-def _parts(given: str) -> list[str]:
-    """Names of PARTS with a comma between."""
-    if unknown := [name for name in _names(given) if name not in PARTS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]}: give some of {', '.join(PARTS)}")
-    return _names(given)
+def _some(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """What takes names with a comma between that are known."""
+    known = list(known)
+
+    def taken(given: str) -> list[str]:
+        if unknown := [name for name in _names(given) if name not in known]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]}: give some of {', '.join(known)}")
+        return _names(given)
+
+    return taken
+
+
+def _options(*configs: type[Options]) -> Callable[[str], dict[str, Any]]:
+    """What takes options that some configuration has, as JSON."""
+
+    def taken(given: str) -> dict[str, Any]:
+        try:
+            options = dict(json.loads(given))
+            check_known("a training" if len(configs) > 1 else "a fit", options, *configs)
+        except (ValueError, TypeError) as error:
+            raise argparse.ArgumentTypeError(
+                f'{given}: give JSON, such as {{"epochs": 4}}'
+            ) from error
+        except RnnlensError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return options
+
+    return taken
+
+
+def _count(given: str) -> int:
+    """How many sequences; of fewer there is no tenth to validate with."""
+    if not given.isdecimal() or int(given) < _FEWEST:
+        raise argparse.ArgumentTypeError(f"{given}: give a number from {_FEWEST} up")
+    return int(given)
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -155,20 +191,23 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--corpus", default="", help="a corpus of language; without it, tasks alone"
     )
-    parser.add_argument("--cells", type=_names, default=list(CELL_NAMES), help="comma between")
-    parser.add_argument("--tasks", type=_names, default=list(TASKS), help="comma between")
+    cells = _some(CELL_NAMES)
+    parser.add_argument("--cells", type=cells, default=list(CELL_NAMES), help="comma between")
+    parser.add_argument("--tasks", type=_some(TASKS), default=list(TASKS), help="comma between")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument(
-        "--parts", type=_parts, default=list(PARTS), help=f"comma between; all: {','.join(PARTS)}"
-    )
+        "--parts", type=_some(PARTS), default=list(PARTS),
+        help=f"comma between; all: {','.join(PARTS)}",
+    )  # fmt: skip
     parser.add_argument(
         "--used", type=int, default=1, help="seeds of which is measured what is used of their kinds"
     )
     parser.add_argument(
-        "--count", type=int, default=8_000, help="sequences of a task to learn from"
+        "--count", type=_count, default=8_000, help="sequences of a task to learn from"
     )
-    parser.add_argument("--options", default="{}", help="options of training, as JSON")
-    parser.add_argument("--fit", default="{}", help="options of the probes, as JSON")
+    training = _options(CorpusConfig, NetworkConfig, TrainingConfig)
+    parser.add_argument("--options", type=training, default={}, help="of training, as JSON")
+    parser.add_argument("--fit", type=_options(FitConfig), default={}, help="of probes, as JSON")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
     parser.add_argument(
@@ -187,10 +226,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.only:
         with signals() as stopped:
             return work(bench, [one for one in bench.items() if one.name in args.only], stopped)
-    bench.folder.mkdir(parents=True, exist_ok=True)
-    for task in args.tasks:
-        if not (bench.folder / "tasks" / task / "test.txt").exists():
-            make_task(bench.folder / "tasks" / task, task, args.count)
+    bench.begin()
     with signals() as stopped:
         done = conduct(bench, given, stopped)
     found = gathered(bench)
@@ -198,7 +234,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     write_text(bench.folder / "summary.json", json.dumps(summary(found), indent=1))
     write_text(bench.folder / "memories.md", tables(found))
     print(tables(found))
-    return 0 if done else _STOPPED
+    return done
 
 
 if __name__ == "__main__":

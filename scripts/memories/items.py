@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scripts.memories.tasks import write_text
+from scripts.memories.tasks import make_task, write_text
 
 from rnnlens.corpus.corpus import Corpus, EncodedCorpus, encode
+from rnnlens.corpus.read.formats import is_of_nltk
+from rnnlens.corpus.read.text_files import files
 from rnnlens.labels.colours import default_colours
 from rnnlens.model.network import Network
 from rnnlens.model.train.distributed import pick_device
@@ -51,9 +53,22 @@ class Bench:
         self.folder, self.args = Path(args.folder), args
         self.device = pick_device(args.device)
 
+    def begin(self) -> None:
+        """Make what tasks are learnt from, and refuse a folder in which that, or a network, was
+        made otherwise.
+        """
+        if self.args.corpus and not is_of_nltk(self.args.corpus):
+            files(Path(self.args.corpus))  # or say that there are none
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for task in self.args.tasks:
+            make_task(self.folder / "tasks" / task, task, self.args.count)
+        for item in self.items():
+            if (run := self.run(item)).exists():
+                self.options(item)[1].refuse_other(run, run.record())
+
     def options(self, item: Item) -> tuple[str, TrainOptions]:
         """The corpus of an item, and how it is trained."""
-        chosen = {"cell": item.cell, "seed": item.seed, **json.loads(self.args.options)}
+        chosen = {"cell": item.cell, "seed": item.seed, **self.args.options}
         if item.data == LANGUAGE:
             return self.args.corpus, TrainOptions.of(chosen)
         train = self.folder / "tasks" / item.data / "train.txt"
@@ -84,13 +99,8 @@ class Bench:
 
     def is_by_same_fit(self, asked: Iterable[str], found: Mapping[str, Any]) -> bool:
         """Whether parts that are asked for can stand beside what was found of an item."""
-        return not {*asked} & _OF_PROBES or found.get("fit", self.fit) == self.fit
-
-    @property
-    def fit(self) -> dict[str, Any]:
-        """Options of the probes."""
-        options: dict[str, Any] = json.loads(self.args.fit)
-        return options
+        fit = self.args.fit
+        return not {*asked} & _OF_PROBES or bool(found.get("fit", fit) == fit)
 
     def parts(self, item: Item) -> list[str]:
         """Which parts are asked for of an item."""

@@ -136,7 +136,7 @@ class Measures:
                 began = time.monotonic()
                 found[name] = every[name]()
                 if name == "kinds":
-                    found["fit"] = self.bench.fit
+                    found["fit"] = self.bench.args.fit
                 write_text(place, json.dumps(found))
                 print(f"{self.item.name}: {name} {time.monotonic() - began:.0f} s", flush=True)
         return found
@@ -146,7 +146,7 @@ class Measures:
 
     def _kinds(self) -> dict[str, Any]:
         """What probes of every kind say; these are kept in the run."""
-        config = FitConfig(**{"probe": "shared", **self.bench.fit})
+        config = FitConfig(**{"probe": "shared", **self.bench.args.fit})
         probes = fit_probes(self.dataset, config)
         self.run.write_probes(probes, {}, "half")
         scores = evaluate_probes(probes.to(self.dataset.device), self.dataset)

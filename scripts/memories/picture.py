@@ -10,13 +10,17 @@ what is read there is used.
 
 import argparse
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scripts.memories.summary import ROLES
+from scripts.memories.tables import range_of
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.draw.charts import check_chart
 from rnnlens.draw.pen import check_matplotlib
 from rnnlens.model.network_config import WRITTEN
 
@@ -42,12 +46,6 @@ def mean_of(cell: Mapping[str, Any]) -> float:
     return float(np.mean(cell["test"]))
 
 
-def line(layer: Mapping[str, Any]) -> tuple[list[int], list[float]]:
-    """Where the parts of a layer stand."""
-    places = [place for place, role in enumerate(ROLES) if role in layer]
-    return places, [layer[ROLES[place]]["over"] for place in places]
-
-
 def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     """Draw what was measured of cells on language, and write it down."""
     check_matplotlib()
@@ -56,6 +54,8 @@ def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:
 
     asked = {cell: told for cell, told in cells.items() if told.get("seeds")}
     order = sorted(asked, key=lambda cell: (cell != "lstm", mean_of(asked[cell])))
+    if not order:
+        raise ValueError("no kinds")
     down = -(-(len(order) + 1) // _ACROSS)
     style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "memories", "font.size": 8,
              "axes.spines.top": False, "axes.spines.right": False, "text.color": _TEXT}  # fmt: skip
@@ -79,10 +79,12 @@ def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:
 def _panel(axes: Any, cell: str, cells: Mapping[str, Mapping[str, Any]], *, lowest: bool) -> None:
     told, lstm = cells[cell], cells.get("lstm")
     if lstm and cell != "lstm":
-        axes.plot(*line(lstm["layers"][-1]), color=_OTHER, lw=1, zorder=1)
-    colours = _LAYERS[-len(told["layers"]) :]
-    for layer, colour in zip(told["layers"], colours, strict=True):
-        _layer(axes, layer, colour)
+        _line(axes, lstm["layers"], -1, color=_OTHER, lw=1, zorder=1)
+    layers = told["layers"]
+    for number, layer in enumerate(layers):
+        colour = _LAYERS[max(0, number + len(_LAYERS) - len(layers))]
+        _line(axes, layers, number, color=colour, lw=1.4, zorder=2)
+        _dots(axes, layer, colour)
     axes.axhline(1, color=_OTHER, lw=0.6, ls=":", zorder=0)
     axes.set_yscale("log")
     axes.set_ylim(_LEAST, _MOST)
@@ -95,14 +97,24 @@ def _panel(axes: Any, cell: str, cells: Mapping[str, Mapping[str, Any]], *, lowe
     _title(axes, cell, cells)
 
 
-def _layer(axes: Any, layer: Mapping[str, Any], colour: str) -> None:
-    """The parts of a layer, joined; a dot is as full as its part is used, a cross: not measured."""
-    places, values = line(layer)
-    axes.plot(places, values, color=colour, lw=1.4, zorder=2)
-    for place, value in zip(places, values, strict=True):
-        used = layer[ROLES[place]].get("used")
-        if used is None:
-            axes.plot(place, value, "x", color=colour, ms=4, mew=1.2, zorder=3)
+def _line(axes: Any, layers: Sequence[Mapping[str, Any]], number: int, **look: Any) -> None:
+    """The parts of a layer, joined where nothing is missing between."""
+    there = [k for k, role in enumerate(ROLES) if any(role in layer for layer in layers)]
+    values = [layers[number].get(ROLES[k], {}).get("over", np.nan) for k in there]
+    axes.plot(there, np.minimum(values, _MOST), **look)
+
+
+def _dots(axes: Any, layer: Mapping[str, Any], colour: str) -> None:
+    """A dot for each part, as full as it is used; a cross where that was not measured, an arrow
+    where the part stands above the panel.
+    """
+    for place, role in enumerate(ROLES):
+        if role not in layer:
+            continue
+        value, used = layer[role]["over"], layer[role].get("used")
+        if value > _MOST or used is None:
+            mark = "^" if value > _MOST else "x"
+            axes.plot(place, min(value, _MOST), mark, color=colour, ms=4, mew=1.2, zorder=3)
         else:
             axes.plot(place, value, "o", color="white", mec=colour, ms=6, zorder=3)
             share = min(1.0, max(0.0, used))
@@ -123,18 +135,17 @@ def _title(axes: Any, cell: str, cells: Mapping[str, Mapping[str, Any]]) -> None
     axes.annotate(head, (0, 1), (0, 18), **_ABOVE)
     if lasts := told["layers"][-1].get("lasts"):
         erased = f", {_said(lasts['erased'])} erased" if max(lasts["erased"]) else ""
-        said = f"half-life {_said(lasts['median'])} words{erased}"
+        of = f" (of {lasts['of']})" if lasts["of"] != told["seeds"] else ""
+        said = f"half-life {_said(lasts['median'], 1)} words{of}{erased}"
         axes.annotate(said, (0, 1), (0, 10), **_ABOVE)
     right = [f"{short} {_said(told['tasks'][task])}" for task, short in _TASKS.items()
              if task in told["tasks"]]  # fmt: skip
     axes.annotate("  ".join(right), (0, 1), (0, 2), **_ABOVE)
 
 
-def _said(ends: list[float]) -> str:
+def _said(ends: Sequence[float], digits: int = 2) -> str:
     """The least to the most of some networks."""
-    told = [f"{end:.0f}" if end >= 20 else f"{end:.1f}" if end >= 1 else f"{end:.2f}"[1:]
-            for end in ends]  # fmt: skip
-    return told[0] if told[0] == told[1] else f"{told[0]}–{told[1]}"
+    return range_of(ends, digits).replace(" to ", "–")
 
 
 def _key(axes: Any) -> None:
@@ -165,7 +176,16 @@ def main() -> None:
     parser.add_argument("summary", type=Path, help="summary.json of what was measured")
     parser.add_argument("picture", type=Path, help=".svg, .png or .pdf")
     args = parser.parse_args()
-    draw(json.loads(args.summary.read_text(encoding="utf-8")), args.picture)
+    try:
+        check_chart(args.picture)
+        draw(json.loads(args.summary.read_text(encoding="utf-8")), args.picture)
+    except (ValueError, LookupError, TypeError, AttributeError, FileNotFoundError) as error:
+        sys.exit(
+            f"{args.summary} is no summary of kinds ({type(error).__name__}); give the one that "
+            "python -m scripts.memories writes"
+        )
+    except RnnlensError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

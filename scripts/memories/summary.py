@@ -1,4 +1,6 @@
-"""What was measured of each cell, as its page and its picture have it: means or least and most."""
+"""What was measured of each cell, as its page and its picture have it: means or least and most, to
+two digits behind the point.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -58,7 +60,7 @@ def of_language(cell: str, seeds: Seeds) -> dict[str, Any]:
     asked = [one for one in seeds if "kinds" in one]
     lasting = [one for one in seeds if {"half_lives", "lost"} <= one.keys()]
     return {
-        "test": [own(one) for one in seeds],
+        "test": [_rounded(own(one)) for one in seeds],
         "seeds": len(asked),
         "layers": [
             _parts(cell, layer, asked) | _lasts(cell, layer, lasting)
@@ -78,7 +80,7 @@ def _parts(cell: str, layer: int, seeds: Seeds) -> dict[str, Any]:
         uses = [one["used"][kind]["used"] for one in seeds if kind in one.get("used", {})]
         if over:
             found[role] = {"kind": kind, "over": _mean(over)}
-            found[role] |= {"apart": max(over) - min(over)} if len(over) > 1 else {}
+            found[role] |= {"apart": _rounded(max(over) - min(over))} if len(over) > 1 else {}
             found[role] |= {"used": _mean(uses)} if uses else {}
     return found
 
@@ -92,14 +94,17 @@ def _lasts(cell: str, layer: int, seeds: Seeds) -> dict[str, Any]:
         return {}
     half_life = {edge: _ends([life[edge] for life in lives]) for edge in ("low", "median", "high")}
     shares = [one["lost"][memory] for one in seeds]
-    return {
-        "lasts": half_life | {what: _ends([one[what] for one in shares]) for what in SHARES},
-    }
+    lost = {what: _ends([one[what] for one in shares]) for what in SHARES}
+    return {"lasts": {"of": len(seeds), **half_life, **lost}}
 
 
 def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))
+    return _rounded(float(np.mean(values)))
 
 
 def _ends(values: Sequence[float]) -> list[float]:
-    return [min(values), max(values)]
+    return [_rounded(min(values)), _rounded(max(values))]
+
+
+def _rounded(value: float) -> float:
+    return round(value, 2)

@@ -37,7 +37,7 @@ def _short(value: float, digits: int = 2) -> str:
     return told.replace("0.", ".", 1) if abs(value) < 1 else told
 
 
-def _range(values: Sequence[float], digits: int = 2) -> str:
+def range_of(values: Sequence[float], digits: int = 2) -> str:
     """One number, or the least and the most of several; of none, a sign that there is none."""
     if not values:
         return UNASKED
@@ -56,9 +56,9 @@ def _of_cells(language: Mapping[str, Seeds]) -> list[str]:
         [_written(cell), str(seeds[0]["layers"]), f"{seeds[0]['weights'] / 1e6:.1f}",
          ", ".join(f"{own(one):.2f}" for one in seeds),
          f"{np.mean([own(one) for one in seeds]) / lstm:.3f}",
-         _range([one["last_linear"]["perplexity"] / own(one) for one in seeds
+         range_of([one["last_linear"]["perplexity"] / own(one) for one in seeds
                  if "last_linear" in one], 3),
-         _range([one["seconds"] for one in seeds], 0)]
+         range_of([one["seconds"] for one in seeds], 0)]
         for cell, seeds in language.items()
     ]  # fmt: skip
     heads = ["cell", "layers", "weights, millions", "test, by seed", "over the LSTM's mean",
@@ -97,9 +97,9 @@ def _of_memories(told: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """How long memories last, and what a word takes of them and writes."""
     rows = [
         [
-            f"{_written(cell)} {roles(cell, number)['memory']}",
-            ", ".join(_range(layer["lasts"][edge], 1) for edge in ("low", "median", "high")),
-            *(_range(layer["lasts"][what]) for what in SHARES),
+            f"{_written(cell)} {roles(cell, number)['memory']} ({layer['lasts']['of']})",
+            ", ".join(range_of(layer["lasts"][edge], 1) for edge in ("low", "median", "high")),
+            *(range_of(layer["lasts"][what]) for what in SHARES),
         ]
         for cell, language in told.items()
         for number, layer in enumerate(language["layers"], 1)
@@ -122,7 +122,7 @@ def _of_tasks(tasks: Mapping[str, Mapping[str, Seeds]]) -> list[str]:
 def _right(seeds: Seeds) -> str:
     asked = [one["accuracy"] for one in seeds if "accuracy" in one]
     shares = ([one[where] for one in asked] for where in ("within", "beyond"))
-    return "; ".join(map(_range, shares)) if seeds else ""
+    return "; ".join(map(range_of, shares)) if seeds else ""
 
 
 def _of_task_memories(tasks: Mapping[str, Mapping[str, Seeds]]) -> list[str]:
@@ -144,4 +144,4 @@ def _said(cell: str, seeds: Seeds) -> str:
     told = [[one["kinds"][kind]["perplexity"] for one in seeds if kind in one.get("kinds", {})]
             for kind in dict.fromkeys(kinds)]  # fmt: skip
     frequencies = [one["model"]["test"]["unigram"] for one in seeds]
-    return "; ".join(map(_range, (frequencies, *told, [own(one) for one in seeds])))
+    return "; ".join(map(range_of, (frequencies, *told, [own(one) for one in seeds])))

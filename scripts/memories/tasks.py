@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import write_bytes
 
 Steps = list[tuple[str, str]]  # what is read, and what is right after it
@@ -73,7 +74,13 @@ _LEARNT, _BEYOND = 4, 8  # sizes that are trained on, at most, and that are aske
 
 
 def make_task(folder: Path, task: str, count: int) -> Path:
-    """Files of a task: train, valid (within) and test (beyond)."""
+    """Files of a task: train, valid (within) and test (beyond); of another count they stay."""
+    if (folder / "test.txt").exists():
+        if (was := len(read_task(folder / "train.txt"))) != count:
+            raise RnnlensError(
+                f"{folder} has {was} sequences, not {count}; give --count {was}, or another folder"
+            )
+        return folder / "train.txt"
     folder.mkdir(parents=True, exist_ok=True)
     parts = {"train": (count, 1, _LEARNT), "valid": (count // 10, _LEARNT, _LEARNT),
              "test": (count // 10, _BEYOND, _BEYOND)}  # fmt: skip

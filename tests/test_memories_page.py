@@ -9,8 +9,9 @@ from itertools import takewhile
 
 import numpy as np
 import pytest
-from scripts.memories.picture import draw, mean_of
+from scripts.memories.picture import draw, main, mean_of
 from scripts.memories.summary import ROLES, roles
+from scripts.memories.tables import range_of
 from tests.shown import ROOT
 
 from rnnlens.model.network_config import WRITTEN
@@ -20,6 +21,7 @@ PAGE, RESULTS = ((DOCS / name).read_text("utf-8") for name in ("memories.md", "r
 CELLS = json.loads((DOCS / "memories.json").read_text("utf-8"))
 NAMED = {WRITTEN.get(cell, cell.upper()): cell for cell in CELLS} | {"Elman": "rnn"}
 OF_LANGUAGE = {cell: told for cell, told in CELLS.items() if "layers" in told}
+SVG = "{http://www.w3.org/2000/svg}"
 SEEDS = {1: "one", 2: "two", 3: "three"}
 
 
@@ -91,8 +93,13 @@ def test_half_lives_and_shares_are_those_of_the_results():
             edges = [ends(one) for one in said.split(", ")]
             assert edges == [lasts["low"], lasts["median"], lasts["high"]]
         for what, said in zip(("decayed", "erased", "written"), row[2:], strict=True):
-            every = [end for layer in layers for end in layer["lasts"][what]]
-            assert ends(said if said != "-" else "0") == [min(every), max(every)]
+            shares = re.split("; " if ";" in said else ", ", said)
+            shares = ["0"] * len(layers) if said == "-" else shares
+            for layer, share in zip(layers, shares, strict=True):
+                assert ends(share) == layer["lasts"][what], (row, what)
+        of = re.search(r"\((three|two|the first)", row[0])
+        count = {"three": 3, "two": 2}.get(of[1] if of else "", 1)
+        assert {layer["lasts"]["of"] for layer in layers} == {count}
 
 
 def test_tasks_are_those_of_the_results():
@@ -132,47 +139,84 @@ def test_how_many_networks_were_asked_is_told():
     assert told("DeltaNet, GLA, RG-LRU, Mamba, mLSTM and RWKV-7")
 
 
-def test_what_the_page_tells_of_parts():
-    decay, kept, memory = (values(role) for role in ("decay", "kept", "memory"))
-    used = values("decay", "used")
-    assert (decay["lstm"], used["lstm"]) == (1.12, 0.07)
-    assert [decay["mingru"], decay["minlstm"]] == [1.05, 1.07]
+def span(*numbers, digits=2):
+    """As the page writes the least to the most of some numbers."""
+    return range_of(numbers, digits)
+
+
+def test_what_the_page_tells_of_gates():
+    decay, used = values("decay"), values("decay", "used")
+    assert told(f"forget gate ({span(decay['lstm'])}, used {span(used['lstm'])})")
+    own = span(decay["mingru"]), span(decay["minlstm"])
+    assert told(f"of minGRU and minLSTM ({' and '.join(own)}, nothing)")
     assert max(used["mingru"], used["minlstm"]) < 0
-    of_heads = [decay[cell] for cell in ("mamba2", "mlstm", "deltanet")]
-    assert [min(of_heads), max(of_heads)] == [4.11, 4.94]
-    assert told("there is little to read (4.1 to 4.9)")
-    others = [memory[cell] for cell in ("slstm", "mingru", "minlstm", "mamba2")]
-    assert [min(others), max(others)] == [1.12, 1.45]
-    assert all(0.4 < values("memory", "used")[c] < 0.6 for c in ("slstm", "mingru", "minlstm"))
-    assert told("are at 1.12 to 1.45, used by half")
-    assert [memory["gla"], memory["rwkv7"]] == [1.02, 1.07]
-    assert [min(kept.values()), max(kept.values())] == [1.67, 3.10]
-    assert told("little of the next word everywhere* (1.67 to 3.10)")
-    for cell in OF_LANGUAGE:  # the picture's alternative text
-        worst = max(of(cell, role) for role in ROLES if of(cell, role) and role != "decay")
-        assert worst == kept[cell], cell
+    of_heads = span(*(decay[cell] for cell in ("mamba2", "mlstm", "deltanet")), digits=1)
+    assert told(f"has six numbers, and there is little to read ({of_heads})")
 
 
-def test_what_the_page_tells_of_how_long_memories_last():
+def test_what_the_page_tells_of_memories():
+    memory, used = values("memory"), values("memory", "used")
+    assert told(f"c2 is at {span(memory['lstm'])} and used at {span(used['lstm'])};")
+    others = ("slstm", "mingru", "minlstm", "mamba2")
+    at = span(*(memory[cell] for cell in others))
+    assert told(f"of sLSTM, minGRU, minLSTM and Mamba-2 are at {at}, used by half")
+    assert all(0.4 < used[cell] < 0.6 for cell in others)
+    last = span(memory["gla"]), span(memory["rwkv7"])
+    assert told(f"Those of GLA and RWKV-7 are at {' and '.join(last)}; their use was not")
+    assert not {"gla", "rwkv7"} & used.keys()
+
+
+def test_what_the_page_tells_of_what_is_kept():
+    assert told(f"little of the next word everywhere* ({span(*values('kept').values())})")
+    # The picture's alternative text.
+    for cell, one in OF_LANGUAGE.items():
+        for layer in one["layers"]:
+            parts = {role: layer[role]["over"] for role in ROLES if role in layer}
+            others = [v for role, v in parts.items() if role not in ("decay", "kept")]
+            assert parts["kept"] > max(others), cell
+        if cell in ("deltanet", "mamba", "mamba2", "mlstm", "rwkv7", "gla"):
+            assert all(layer["decay"]["over"] > layer["kept"]["over"] for layer in one["layers"])
+
+
+def test_what_the_page_tells_of_half_lives():
     def median(cell):
-        every = [layer["lasts"]["median"] for layer in CELLS[cell]["layers"]]
-        return [min(low for low, _ in every), max(high for _, high in every)]
+        return [end for layer in CELLS[cell]["layers"] for end in layer["lasts"]["median"]]
 
-    assert median("lstm")[1] <= 0.5
+    def whole(cell):
+        words = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
+                 "ten")  # fmt: skip
+        ends = [round(end) for end in (min(median(cell)), max(median(cell)))]
+        return " to ".join(words[end] if end <= 10 else str(end) for end in ends)
+
+    assert max(median("lstm")) == 0.5
     assert told("half of the LSTM's units lose half of what they hold within half a word")
-    wanted = {"mingru": (1.5, 4), "mamba": (5.9, 7), "rwkv7": (4.6, 10), "rglru": (7.9, 96)}
-    for cell, (low, high) in wanted.items():
-        assert low <= median(cell)[0] <= median(cell)[1] <= high, cell
-    assert CELLS["gla"]["layers"][1]["lasts"]["median"] == [30, 45]
-    taken = {cell: [layer["lasts"] for layer in one["layers"]] for cell, one in OF_LANGUAGE.items()}
-    for cell, lasts in taken.items():
-        erased, decayed = ([end for one in lasts for end in one[what]]
-                           for what in ("erased", "decayed"))  # fmt: skip
-        if cell in ("deltanet", "rwkv7"):
-            assert min(erased) > max(decayed)
-        else:
-            assert not any(erased)
-            assert 0.01 <= min(decayed) <= max(decayed) <= 0.36
+    assert [min(median("mingru")), round(max(median("mingru")))] == [1.5, 4]
+    assert told("half of minGRU's within 1.5 to four")
+    assert told(f"of Mamba's within {whole('mamba')}, of RWKV-7's within {whole('rwkv7')}")
+    low, high = min(median("rglru")), max(median("rglru"))
+    assert told(f"of RG-LRU's within {low:.0f} to {high:.0f}")
+    second = CELLS["gla"]["layers"][1]["lasts"]["median"]
+    assert told(f"the second of GLA's layers keeps it for {span(*second)}")
+    longest = max(layer["lasts"]["high"][1] for layer in CELLS["deltanet"]["layers"])
+    assert told(f"DeltaNet's heads' half-lives by decay alone reach {longest:.0f} words")
+
+
+def test_what_the_page_tells_of_erasing():
+    def shares(cell, what):
+        return [end for layer in CELLS[cell]["layers"] for end in layer["lasts"][what]]
+
+    erased, decayed = (span(*shares("deltanet", what)) for what in ("erased", "decayed"))
+    assert told(f"DeltaNet takes {erased} of its memory's length out by erasing and {decayed} by")
+    erased, decayed = (span(*shares("rwkv7", what)) for what in ("erased", "decayed"))
+    assert told(f"RWKV-7 {erased} and {decayed}.")
+    others = [cell for cell in OF_LANGUAGE if not any(shares(cell, "erased"))]
+    assert len(others) == len(OF_LANGUAGE) - 2
+    lost = span(*(end for cell in others for end in shares(cell, "decayed")))
+    assert told(f"The others lose {lost} by decay alone.")
+    for cell in ("deltanet", "rwkv7"):
+        assert min(shares(cell, "erased")) > max(shares(cell, "decayed"))
+    by_layer = [span(layer["erased"]["over"]) for layer in CELLS["rwkv7"]["layers"]]
+    assert f"What RWKV-7 erases is at {' and '.join(by_layer)}." in RESULTS
 
 
 def test_what_the_page_tells_of_tasks():
@@ -189,13 +233,36 @@ def test_what_the_page_tells_of_tasks():
 def test_the_picture_is_of_these_numbers(tmp_path):
     draw(CELLS, tmp_path / "memories.svg")
     made, there = (ET.parse(folder / "memories.svg") for folder in (tmp_path, DOCS))
-    texts = [["".join(one.itertext()) for one in tree.iter("{http://www.w3.org/2000/svg}text")]
-             for tree in (made, there)]  # fmt: skip
+    texts = [["".join(one.itertext()) for one in tree.iter(f"{SVG}text")] for tree in (made, there)]
     assert texts[0] == texts[1], "run: python -m scripts.memories.picture"
     assert {WRITTEN.get(cell, cell.upper()) for cell in OF_LANGUAGE} <= {*texts[1]}
-    places = [
-        [float(v) for use in tree.iter("{http://www.w3.org/2000/svg}use")
-         for v in (use.get("x", 0), use.get("y", 0))]
-        for tree in (made, there)
-    ]  # fmt: skip
+    marks = [list(tree.iter(f"{SVG}use")) for tree in (made, there)]
+    assert [one.get("style") for one in marks[0]] == [one.get("style") for one in marks[1]]
+    places = [[float(one.get(at, 0)) for one in some for at in "xy"] for some in marks]
     np.testing.assert_allclose(places[0], places[1], atol=0.5)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "{}", '{"lstm": {"seeds": 1}}'])
+def test_what_is_no_summary_is_one_line(tmp_path, text, monkeypatch, capsys):
+    path, picture = tmp_path / "summary.json", tmp_path / "one.svg"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setattr("sys.argv", ["picture", str(path), str(picture)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert str(ended.value).startswith(f"{path} is no summary of kinds")
+    assert "\n" not in str(ended.value)
+    assert not picture.exists()
+
+
+def test_what_is_above_a_panel_or_missing_is_drawn(tmp_path):
+    """As a new measurement may be: five layers, a probe that is far off, and none of a part."""
+    [first, _] = CELLS["lstm"]["layers"]
+    far = {**first, "kept": {"kind": "l1", "over": 33_514.0}}
+    missing = {role: part for role, part in first.items() if role != "written"}
+    cells = {"lstm": {**CELLS["lstm"], "layers": [first, far, missing, first, first]},
+             "gru": {"tasks": {"parity": [0.997, 1.0]}}}  # fmt: skip
+    draw(cells, tmp_path / "one.svg")
+    texts = ["".join(one.itertext()) for one in ET.parse(tmp_path / "one.svg").iter(f"{SVG}text")]
+    assert "LSTM" in texts
+    assert "GRU" not in texts, "no part of it was measured"

@@ -101,7 +101,7 @@ def test_a_corpus_without_sentences_is_refused(tmp_path: Path):
     some, none = tmp_path / "some.txt", tmp_path / "none.txt"
     some.write_text("a b\nc d\n")
     none.write_text("alone\n")
-    with pytest.raises(RnnlensError, match=r"only 1 sentences of a single word; a language model"):
+    with pytest.raises(RnnlensError, match=r"only 1 sentence of a single word; a language model"):
         read_tokens(str(none), ReadingConfig(format="text"), lowercase=False)
     with pytest.raises(RnnlensError, match=r"none.txt holds no sentence of two words"):
         read_tokens(str(some), ReadingConfig(format="text", test=str(none)), lowercase=False)

@@ -197,6 +197,7 @@ def test_the_model_of_an_unfinished_run_is_not_handed_out(run):
             {"cell": "transformer"},
             "is of the cell 'transformer', which this version of rnnlens does",
         ),
+        ({"heads": 8}, r"model\.json is damaged \(--heads 8: --cell \w+ has none"),
         ({"hats": 8}, r"model\.json is damaged \(hats: Unexpected"),
     ],
 )

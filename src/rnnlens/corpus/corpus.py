@@ -212,7 +212,8 @@ def _check(source: str, config: ReadingConfig, tokens: Tokens) -> None:
         return
     if config.reader_task.name != NEXT:
         raise RnnlensError(f"{source} holds no sentence with labels; give another corpus")
-    what = f"only {tokens.short} sentences of a single word" if tokens.short else "no sentence"
+    plural = "sentence" if tokens.short == 1 else "sentences"
+    what = f"only {tokens.short} {plural} of a single word" if tokens.short else "no sentence"
     raise RnnlensError(
         f"{source} holds {what}; a language model needs sentences of at least two words"
     )

@@ -30,7 +30,7 @@ class NetworkConfig(Options):
 
     heads: int = option(
         0, f"parts of a memory that is a matrix, or of the units of slstm; 0: {HEADS}, or as near "
-        "to it as divides the width", least=0, most=4096,
+        f"to it as divides the width, {HEADS // 2} to {2 * HEADS}", least=0, most=4096,
     )  # fmt: skip
     keys: int = option(
         0, f"keys of each part, or numbers of memory of a unit of mamba; 0: {KEYS}",
@@ -87,7 +87,8 @@ class NetworkConfig(Options):
         if self.cell in HEADED and width % heads:
             fits = [count for count in range(1, width + 1) if width % count == 0]
             near = min(fits, key=lambda count: abs(count - heads))
+            asked = f"{heads} heads" if self.heads else f"the usual {heads} heads"
             raise RnnlensError(
-                f"--width {width} cannot be split over {heads} heads of --cell {self.cell}; give "
+                f"--width {width} cannot be split over {asked} of --cell {self.cell}; give "
                 f"--heads {near} or --width {max(1, round(width / heads)) * heads}"
             )

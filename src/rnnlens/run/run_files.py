@@ -81,6 +81,10 @@ def read_network(path: Path, file: NetworkFile) -> Network:
             f"{path.parent} is of the cell {config.cell!r}, which this version of rnnlens does not "
             f"know ({', '.join(CELL_NAMES)}); open it with the version that made it, or train anew"
         )
+    try:
+        config.check()
+    except RnnlensError as error:
+        raise damaged(path.with_name("model.json"), error, REMEDY) from error
     with torch.device("meta"):  # shapes only
         empty = Network(config, file.labels, file.words)
     wanted = {name: tuple(p.shape) for name, p in empty.named_parameters()}

@@ -1,5 +1,6 @@
-"""What a model is worth, measured without its states and, for linear memories, in pieces that stay
-in a CPU's cache, over the same with every state and 64 timesteps at a time: in turns, in one run.
+"""What a model is worth, measured without its states, for linear memories in pieces that stay in a
+CPU's cache, over the same by a trace: every state, on a CPU one timestep after the other. In turns,
+in one run.
 
     python benchmarks/evaluating.py --cells lstm,gru,mamba --threads 1
 
@@ -10,15 +11,13 @@ in a CPU's cache, over the same with every state and 64 timesteps at a time: in 
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from unittest.mock import patch
 
 import numpy as np
 import torch
 
 from rnnlens.corpus.split import Split
-from rnnlens.model import linear
 from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.network_config import CELL_NAMES
 from rnnlens.model.traceable import Traceable
@@ -29,16 +28,6 @@ from rnnlens.probe.evaluation import model_scores
 from rnnlens.work.recipes import CELL_RECIPES
 
 LABELS = 14_635  # of the news corpus
-
-
-@contextmanager
-def with_states() -> Iterator[None]:
-    """Within it, a network is measured by a trace, and linear memories are read in long pieces."""
-    with (
-        patch.object(Network, "prediction_alone", Traceable.prediction_alone),
-        patch.dict(linear._ROOM, cpu=linear._ROOM["cuda"]),
-    ):
-        yield
 
 
 def seconds(work: Callable[[], object], device: torch.device) -> float:
@@ -69,7 +58,7 @@ def measure(cell: str, args: argparse.Namespace) -> None:
         for turn in range(args.turns + 1):  # the first is not counted
             with torch.no_grad():
                 one = seconds(work, args.device)
-                with with_states():
+                with patch.object(Network, "prediction_alone", Traceable.prediction_alone):
                     other = seconds(work, args.device)
             if turn:
                 times[0].append(one)

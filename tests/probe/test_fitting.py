@@ -398,12 +398,28 @@ def test_the_rate_rises_and_falls():
 @pytest.mark.parametrize("probe", ["linear", "shared"])
 def test_kept_weights_are_looked_at_again_where_steps_round_them(network, train, valid, probe):
     fitter = fitted(network, train, valid, probe=probe, epochs=1)
-    before, k = fitter._tell(), fitter.kinds.index("h1")
+    before, k = fitter._settled(), fitter.kinds.index("h1")
     assert before[k]
     fitter.best["map"][k] *= -50.0 if probe == "linear" else torch.nan  # of what is kept alone
-    assert fitter._tell() == before  # by the weights of the steps
+    assert fitter._settled() == before  # by the weights of the steps
     fitter.family.stack = replace(fitter.family.stack, map=fitter.family.stack.map.bfloat16())
-    assert fitter._tell() == [one and n != k for n, one in enumerate(before)]
+    assert fitter._settled() == [one and n != k for n, one in enumerate(before)]
+
+
+def test_a_kind_that_tells_something_rounded_alone_is_kept_so(network, train, valid, monkeypatch):
+    fitter = fitted(network, train, valid, epochs=1)
+    k = fitter.kinds.index("h1")
+    good = fitter.best["map"][k].clone()
+    fitter.best["map"][k] *= -50.0
+    fitter.family.stack = replace(fitter.family.stack, map=fitter.family.stack.map.bfloat16())
+
+    def rounded(number, weights):
+        if number == k:
+            weights["map"][k] = good
+
+    monkeypatch.setattr(fitter.family, "round_", rounded)
+    assert all(fitter._settled())
+    assert torch.equal(fitter.best["map"][k], good)
 
 
 def in_half(fitter, monkeypatch):

@@ -104,7 +104,9 @@ class Family(ABC):
         return replace(self.stack, map=map_, labels=labels[: self.label_count])
 
     def round_(self, k: int, weights: dict[str, Tensor]) -> None:
-        """Round the map of the k-th kind as it was for the products of steps."""
+        """Round the map of the k-th kind as it was for the products of steps; labels that all kinds
+        share stay as they are.
+        """
         weights["map"][k] = weights["map"][k].to(self.stack.map.dtype).float()
 
     def improved(self, better: Tensor, best: dict[str, Tensor]) -> None:

@@ -511,17 +511,17 @@ class Fitter:
 
     def result(self) -> Stack:
         """The best probes; of a kind that tells no more than the frequencies of labels, these."""
-        for k, better in enumerate(self._tell()):
+        for k, better in enumerate(self._settled()):
             if not better:
                 self.family.silence(k, self.best, self.log_prior)
         found = replace(self.family.result(self.best), questions=self.questions)
         return found.to(torch.device("cpu"))
 
     @torch.no_grad()
-    def _tell(self) -> list[bool]:
-        """Whether the best probe of each kind tells more than the frequencies: by all validation
-        data with the weights that steps were taken with. Where these were rounded, what is kept
-        must not be clearly worse by some of the data; see `_keep`.
+    def _settled(self) -> list[bool]:
+        """Settle what is kept of each kind; whether it tells more than the frequencies: by all
+        validation data with the weights that steps were taken with. Where these were rounded, what
+        is kept must not be clearly worse by some of the data, either; see `_keep`.
         """
         prior = self._frequencies()
         told = [best < prior - _ROUNDING for best in self.progress.best]

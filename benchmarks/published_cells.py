@@ -1,15 +1,18 @@
-"""Published lenses of recurrences that are drawn at random: their size, and how long a word takes.
+"""Published lenses of recurrences: their size, and how long a word takes.
 
     python -m benchmarks.published_cells minlstm deltanet mamba2 --width 96
+    python -m benchmarks.published_cells recall brackets-rglru
 
-Two layers, as many labels as a small language model has, and shared probes of every kind, so that
-what is measured is what a trained network of that shape would cost; what it says means nothing.
+Of a cell a network drawn at random: two layers, as many labels as a small language model has, and
+shared probes of every kind, so that what is measured is what a trained network of that shape would
+cost; what it says means nothing. Of a run, be it one that comes along, what it has.
 """
 
 import argparse
 import random
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 import torch
 from benchmarks.publishing import size, speed
@@ -21,10 +24,11 @@ from rnnlens.lens.open import opened
 from rnnlens.model.network import Network
 from rnnlens.model.network_config import CELL_NAMES, HEADED, KEYED, NetworkConfig
 from rnnlens.page.publish.pack import packed
+from rnnlens.page.publish.precisions import Precision
 from rnnlens.probe.memory_questions import Questions, how_many
 from rnnlens.probe.moments import Spread
 from rnnlens.probe.probes import Probes
-from rnnlens.run.folder import Run
+from rnnlens.run.folder import Run, run_at
 from rnnlens.run.record import TRAINED
 
 TAGS = ("NOUN", "VERB", "ADJ", "DET")
@@ -80,30 +84,37 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=6000)
     parser.add_argument("--rank", type=int, default=64)
     parser.add_argument("--questions", type=int, default=0)
-    parser.add_argument("--precision", default="int8")
+    parser.add_argument("--precision", choices=get_args(Precision), default="int8")
     args = parser.parse_args()
-    chance = random.Random(0)
-    texts = [
-        " ".join(f"word{chance.randrange(2, args.labels)}" for _ in range(16)) for _ in range(4)
-    ]
-    for cell in args.cells:
-        heads, keys = args.heads * (cell in HEADED), args.keys * (cell in KEYED)
-        config = NetworkConfig(cell, width=args.width, heads=heads, keys=keys)
+    for name in args.cells:
         with tempfile.TemporaryDirectory() as folder:
-            lens = random_lens(Path(folder) / cell, config, args.labels, args.rank, args.questions)
-            pack = packed(lens.subject, lens.semantics, args.precision)
-            kinds = len(lens.subject.model.kinds)
-            largest = max(
-                len(lens("word9")[kind.id][0].vector()) for kind in lens.subject.model.kinds
-            )
-        said = {part: f"{count / 1e6:.2f}" for part, count in pack.sizes.items()}
-        print(
-            f"{cell}: {kinds} kinds of at most {largest:,} numbers; {size(pack) / 1e6:.2f} MB, "
-            f"{said}"
-        )
-        for way, found in speed(pack, texts).items():
-            shown = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
-            print(f"  {way}: ms to {shown}; {MS} ms a word are wanted")
+            measure(name, lens_of(name, args, Path(folder)), args.precision)
+
+
+def lens_of(name: str, args: argparse.Namespace, folder: Path) -> Lens:
+    """That of a cell, or of a run."""
+    if name not in CELL_NAMES:
+        return opened(run_at(name))
+    heads, keys = args.heads * (name in HEADED), args.keys * (name in KEYED)
+    config = NetworkConfig(name, width=args.width, heads=heads, keys=keys)
+    return random_lens(folder / name, config, args.labels, args.rank, args.questions)
+
+
+def measure(name: str, lens: Lens, precision: Precision) -> None:
+    """Print how large a lens is, and how long a word of any texts takes."""
+    chance, words = random.Random(0), lens.subject.session.vocabulary.inputs[2:]
+    texts = [" ".join(chance.choices(words, k=16)) for _ in range(4)]
+    pack = packed(lens.subject, lens.semantics, precision)
+    states, kinds = lens(words[0]), [kind.id for kind in lens.subject.model.kinds]
+    largest = max(len(states[kind][0].vector()) for kind in kinds)
+    said = {part: f"{count / 1e6:.2f}" for part, count in pack.sizes.items()}
+    print(
+        f"{name}: {len(kinds)} kinds of at most {largest:,} numbers; {size(pack) / 1e6:.2f} MB, "
+        f"{said}"
+    )
+    for way, found in speed(pack, texts).items():
+        shown = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
+        print(f"  {way}: ms to {shown}; {MS} ms a word are wanted")
 
 
 if __name__ == "__main__":

@@ -159,13 +159,17 @@ def test_its_memory_is_split_over_the_words_exactly(name):
     network, generator = network_of(name), torch.Generator().manual_seed(0)
     trace, cell = network.trace(WORDS), network.recurrence[0].cell
     memory, carried = next(iter(cell.memories.items()))
-    for letter in {memory, carried.kept, cell.output.id}:
+    assert cell.read_kind == next((k.id for k in cell.kinds if k.id == "r" != memory), "")
+    for letter in {memory, carried.kept, cell.read_kind, cell.output.id} - {""}:
         state = trace.states[f"{letter}2"][4, 0]
         weight = torch.randn(len(state), generator=generator, dtype=torch.float64)
         direction, real = Direction(f"{letter}2", 4, weight, 0.5), float(state @ weight) + 0.5
         parts, rest = stored(network.recurrence, trace.states, direction)
         assert parts.sum() + rest == pytest.approx(real, abs=1e-10)
         assert np.count_nonzero(parts) == (4 if letter == carried.kept else 5)
+        if letter == cell.read_kind:
+            direct = name in ("mamba", "mamba2")  # D u is read beside the memory
+            assert (rest != pytest.approx(0.5, abs=1e-10)) == direct
         if letter == cell.output.id:
             assert rest != pytest.approx(0.5)  # what goes around the memory
         parts, rest = path(network.recurrence, trace.states, direction, [])

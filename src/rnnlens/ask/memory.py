@@ -65,9 +65,12 @@ def stored(
         through = cell.carry_back(memory, through, at[step], w)
         step -= 1
     elif letter != memory:
-        beside = cell.unstored(at[step], w)
-        rest += 0.0 if beside is None else float(through @ beside)
-        through = cell.read_back(through, at[step], w)
+        is_read = letter == cell.read_kind
+        unstored = cell.read_kind_unstored if is_read else cell.unstored
+        back = cell.read_kind_back if is_read else cell.read_back
+        if (beside := unstored(at[step], w)) is not None:
+            rest += float(through @ beside)
+        through = back(through, at[step], w)
         step -= cell.reads_before
     for t in range(step, -1, -1):
         now = at[t]
@@ -126,7 +129,8 @@ def _of(layers: Sequence[RecurrentLayer], kind: str) -> tuple[RecurrentLayer, st
         if kind in letters:
             memories = layer.cell.memories.items()
             known = [one for memory, carried in memories for one in (carried.kept, memory)]
-            known += [layer.cell.output.id] if known or kind == layer.output else []
+            if known or kind == layer.output:
+                known += [*filter(None, [layer.cell.read_kind]), layer.cell.output.id]
             if letters[kind] in known:
                 return layer, letters[kind]
             named = ", ".join(dict.fromkeys(layer.ids[one] for one in known))

@@ -346,12 +346,22 @@ class Block(Cell):
     def carry_back(self, memory: str, through: Tensor, now: States, w: Weights) -> Tensor:
         return self.inner.carry_back(memory, through, self._inner(now), self.constants(w))
 
+    @property
+    def read_kind(self) -> str:
+        read = self.inner.output.id
+        return "" if read in self.memories else read
+
+    def read_kind_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
+        return self.inner.read_back(through, self._inner(now), self.constants(w))
+
+    def read_kind_unstored(self, now: States, w: Weights) -> Tensor | None:
+        return self.inner.unstored(self._inner(now), self.constants(w))
+
     def read_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
-        back = sum_back(through, now, w) * self._scale(now, w)
-        return self.inner.read_back(back, self._inner(now), self.constants(w))
+        return self.read_kind_back(sum_back(through, now, w) * self._scale(now, w), now, w)
 
     def unstored(self, now: States, w: Weights) -> Tensor | None:
-        beside = self.inner.unstored(self._inner(now), self.constants(w))
+        beside = self.read_kind_unstored(now, w)
         read = now[self.inner.output.id]
         stored = read if beside is None else read - beside
         return not_of(stored * self._scale(now, w), now, w)

@@ -215,6 +215,21 @@ class Cell(ABC):
         """What of the output at a timestep comes from no memory, (H,); None: nothing does."""
         return None
 
+    @property
+    def read_kind(self) -> str:
+        """The letter of what is read of its memory, where its output is made of that; empty: it is
+        the output.
+        """
+        return ""
+
+    def read_kind_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
+        """As `read_back`, of the read in place of the output."""
+        raise NotImplementedError(f"{self.name} has no read beside its output")
+
+    def read_kind_unstored(self, now: States, w: Weights) -> Tensor | None:  # noqa: ARG002
+        """As `unstored`, of the read in place of the output."""
+        return None
+
     def described(self, kind: Kind, w: Weights) -> Kind:  # noqa: ARG002 - for optional weights
         """A kind of this cell, whose equation has just the weights that there are."""
         return kind

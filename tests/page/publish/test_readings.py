@@ -85,12 +85,13 @@ def test_readings_are_those_of_python(lenses):
 @pytest.mark.usefixtures("exact")
 @of_cells
 def test_who_wrote_memories_and_outputs(cells, tmp_path):
-    """Of every memory, of what was kept of it and of every output: stored, and by a path."""
+    """Of every memory, of what was kept of it and read, and of every output: stored, by a path."""
     lenses = [of_linear(tmp_path, cell, "output") for cell in cells]
     asked: list[tuple[int, str, Any]] = []
     for k, lens in enumerate(lenses):
         kinds = [kind for kind in lens.subject.model.kinds if kind.layer == 2]
         told = [one for kind in kinds if kind.memory for one in (kind.memory.kept, kind.id)]
+        told += [kind.id for kind in kinds if kind.name == "read"]
         for column in (*told, "h2", "a2"):
             there = {"text": "the dog sees a bird .", "column": column, "row": 5}
             asked.append((k, "api/written", {**there, "stand_in": "unknown"}))

@@ -229,9 +229,16 @@ class SLSTM(Cell):
     def true_decay(self, memory: str, now: States, w: Weights) -> Tensor:
         return self.memory.true_decay(memory, now, w)
 
+    @property
+    def read_kind(self) -> str:
+        return "r"
+
+    def read_kind_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
+        return self.memory.read_back(through, now, w)
+
     def read_back(self, through: Tensor, now: States, w: Weights) -> Tensor:
         back = sum_back(through, now, w) * self._scale(now["r"], w)
-        return self.memory.read_back(back, now, w)
+        return self.read_kind_back(back, now, w)
 
     def unstored(self, now: States, w: Weights) -> Tensor:
         return not_of(now["r"] * self._scale(now["r"], w), now, w)

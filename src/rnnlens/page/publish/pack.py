@@ -182,6 +182,7 @@ def _layer(layer: RecurrentLayer, tensors: Tensors) -> dict[str, Any]:
         "ids": layer.ids,
         "carried": cell.carried,
         "output": cell.output.id,
+        "read": cell.read_kind,
         "memories": {letter: asdict(memory) for letter, memory in cell.memories.items()},
         "below": layer.below,
         **({"sizes": dict(cell.sizes)} if isinstance(cell, Block) else {}),

@@ -206,9 +206,19 @@ export class Block {
     return { mixed, read: scale ? mixed.map((x, k) => x * scale[k]) : mixed };
   }
 
+  /** What a unit of the memory counts for where one of what is read of it does. @param {Float64Array} through @param {StateOf} now */
+  asked(through, now) {
+    return this.family.asked(this, through, now);
+  }
+
   /** What a unit of the memory counts for where one of the output does. @param {Numbers} through @param {StateOf} now */
   readBack(through, now) {
-    return this.family.asked(this, this.mixedBack(this.sumBack(through, now), now).read, now);
+    return this.asked(this.mixedBack(this.sumBack(through, now), now).read, now);
+  }
+
+  /** What of what is read comes from no memory. @param {StateOf} now */
+  readUnstored(now) {
+    return this.family.direct(this, now) ?? new Float64Array(now(this.family.output).length);
   }
 
   /** What a unit of a memory before a word counts for where one after it does. @param {Float64Array} through @param {StateOf} now */
@@ -226,8 +236,9 @@ export class Block {
   /** What input and past count for with gates held. @param {Moment} moment @param {SlopeOf} slope @returns {Passed} */
   held(moment, slope) {
     const { family, cell, json } = this, [[memory, { kept }]] = Object.entries(json.memories), output = this.sumBack(slope("h"), moment.now);
-    const { mixed, read } = this.mixedBack(output, moment.now), own = memory === family.output ? null : slope(family.output);
-    const asked = family.asked(this, own ? read.map((x, k) => x + own[k]) : read, moment.now), whole = slope(memory).map((x, k) => x + asked[k]);
+    const { mixed, read: scaled } = this.mixedBack(output, moment.now), own = memory === family.output ? null : slope(family.output);
+    const read = own ? scaled.map((x, k) => x + own[k]) : scaled;
+    const asked = family.asked(this, read, moment.now), whole = slope(memory).map((x, k) => x + asked[k]);
     const into = cell.into(this, whole, { read, mixed }, moment);
     /** @type {Record<string, Float64Array>} */
     const before = { [memory]: this.back(slope(kept).map((x, k) => x + whole[k]), moment.now), ...into.before };

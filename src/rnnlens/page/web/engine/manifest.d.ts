@@ -45,6 +45,7 @@ export interface LayerJson {
   ids: Record<string, string>; // its kinds by letter
   carried: string[]; // the letters that the next timestep needs
   output: string; // the letter of what it gives to those above
+  read: string; // the letter of what is read of its memory, where its output is made of that; empty: it is the output
   memories: Record<string, Memory>; // its additive memories by letter
   below: string[]; // the kinds that are its input, side by side
   reverse: boolean;

@@ -47,7 +47,10 @@ export function stored(layers, states, direction) {
   const carried = (t) => layer.block?.back(through, at(t)) ?? through.map((x, u) => x * gate[t][u]);
   let rest = direction.constant;
   if (letter === kept) through = carried(step);
-  else if (letter !== name && layer.block) {
+  else if (letter === layer.json.read && layer.block) {
+    rest += dot(through, layer.block.readUnstored(at(step)));
+    through = layer.block.asked(through, at(step));
+  } else if (letter !== name && layer.block) {
     rest += dot(through, layer.block.unstored(at(step)));
     through = layer.block.readBack(through, at(step));
   } else if (letter !== name && !layer.block) through = throughOutput(layer, through, of(name)[step], of("o")[step]);
@@ -95,7 +98,8 @@ function layerOf(layers, kind) {
   for (const layer of layers) {
     const [letter] = Object.entries(layer.json.ids).find(([, id]) => id === kind) ?? [];
     if (letter === undefined) continue;
-    const { memories, output, ids } = layer.json, known = Object.entries(memories).flatMap(([memory, { kept }]) => [kept, memory]);
+    const { memories, output, read, ids } = layer.json, known = Object.entries(memories).flatMap(([memory, { kept }]) => [kept, memory]);
+    if (known.length && read) known.push(read);
     if ([...known, output].includes(letter)) return [layer, letter];
     const named = known.length ? [...new Set([...known, output])].map((one) => ids[one]) : [];
     throw new UnknownWay(message("no_memory", { kind, known: named.join(", ") || message("no_memories") }));

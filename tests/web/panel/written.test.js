@@ -8,6 +8,11 @@ const written = { labels: ["have"], against: ["has"], difference: 0.5, stand_in:
   path: [1, -2, 0.5], path_rest: 1, without: [0.8, -1, null], gates: [-0.2, 1, null], note: "" };
 const words = ["the", "leaders", "of"];
 
+test("what is read of a memory can be asked; gates of its letter cannot", () => {
+  const named = ["read", "previous read", "reset gate", "recurrence gate"];
+  assert.deepEqual(named.filter((name) => canAsk(column("r1", { letter: "r", name }))), ["read", "previous read"]);
+});
+
 test("memories, outputs and the prediction can be asked; gates and submodules cannot", () => {
   const letters = ["l", "c", "h", "k", "j", "y", "S", "f", "i", "o", "g", "s", "x", ""];
   assert.equal(letters.filter((letter) => canAsk(column("c1", { letter }))).join(""), "lchkjyS");

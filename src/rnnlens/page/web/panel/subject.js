@@ -39,7 +39,7 @@ export function whyNot(act, grid, { place, column, state }, indexed) {
   if (act === "change" && !targetOf(grid, place)) {
     return isEditable(column) ? "Nothing was read here that could be changed" : "The prediction cannot be changed: nothing goes on from it";
   }
-  if (act === "explain" && !canAsk(column)) return "Only memories, outputs and the prediction are told by the words that wrote them";
+  if (act === "explain" && !canAsk(column)) return "Only memories, what is read of them, outputs and the prediction are told by the words that wrote them";
   if (act === "alike" && column.letter === "y") return "The prediction is what the states say, and is no state itself";
   if (act === "alike" && !indexed) return "There is no index of a corpus for this network: rnnlens index makes one";
   return "";

@@ -46,7 +46,8 @@ const ASKED = "lchkjyS"; // memories, outputs, the prediction
 const BAR = 96, HIGH = 11;
 
 /** Whether a state can be asked who wrote it. @param {Column} column */
-export function canAsk({ letter }) {
+export function canAsk({ letter, name }) {
+  if (letter === "r") return /(^| )read$/.test(name); // elsewhere it is a gate
   return letter === "" || ASKED.includes(letter); // of a submodule's output it is known what goes without a word
 }
 

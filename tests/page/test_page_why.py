@@ -172,7 +172,9 @@ def test_who_wrote_a_state_is_told_in_the_panel_and_beside_the_words(look, probe
     screen.page.reload()
     expect(rows).to_have_text([signed(value) for value in fixed.without])
     screen.select(2, "short-term memory, layer 2")
-    expect(section).to_contain_text("Only memories, what is read of them, outputs and the prediction")
+    expect(section).to_contain_text(
+        "Only memories, what is read of them, outputs and the prediction"
+    )
     expect(screen.page.get_by_role("button", name="Explain")).to_be_disabled()
     assert screen.find(".word .part").count() == 0
 

@@ -11,10 +11,11 @@ from torch import Tensor
 import rnnlens
 from rnnlens.base.errors import RnnlensError
 from rnnlens.labels.sets import LabelSet
+from rnnlens.model.network import Network, NetworkConfig
 from rnnlens.model.transition import Matrix
 from rnnlens.probe import asking
 from rnnlens.probe.asking import _Bilinear, _Memory
-from rnnlens.probe.dataset import Chunk
+from rnnlens.probe.dataset import Chunk, Dataset
 from rnnlens.probe.families import Linear, Shared
 from rnnlens.probe.fit_config import FitConfig
 from rnnlens.probe.fitting import at_once
@@ -234,6 +235,24 @@ def test_many_labels_share_a_matrix_unless_somebody_says_otherwise():
     assert FitConfig().settled(14_672).probe == "linear"
     assert FitConfig().settled(50_280).probe == "shared"
     assert FitConfig(probe="linear").settled(50_280).probe == "linear"
+
+
+@pytest.mark.parametrize(
+    ("cell", "labels", "family"),
+    [("gla", 3_000, "shared"), ("gla", 2_000, "linear"), ("lstm", 3_000, "linear")],
+)
+def test_probes_of_matrices_with_many_weights_share_labels(cell, labels, family):
+    """A matrix of 1,536 numbers, as the preset for a CPU has it."""
+    network = Network(NetworkConfig(cell, width=128, layers=1), labels)
+    dataset = Dataset(network, {}, labels)
+    assert dataset.settled(FitConfig()).probe == family
+    assert dataset.settled(FitConfig(probe="linear")).probe == "linear"
+
+
+def test_matrices_that_are_asked_questions_do_not_decide():
+    network = Network(NetworkConfig("gla", width=300, layers=1, heads=6, keys=50), 3_000)
+    assert network.matrices["S1"].numbers == 15_000
+    assert Dataset(network, {}, 3_000).settled(FitConfig()).probe == "linear"
 
 
 def test_logits_that_are_held_do_not_grow_with_labels():

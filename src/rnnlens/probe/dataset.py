@@ -19,8 +19,9 @@ from rnnlens.model.cell import States
 from rnnlens.model.kinds import PREDICTION
 from rnnlens.model.lazy import at_hand, once
 from rnnlens.model.traceable import Readout, Trace, Traceable
+from rnnlens.model.transition import LARGEST
 from rnnlens.probe.data import Batch, Data, Ints
-from rnnlens.probe.fit_config import FEW_LABELS
+from rnnlens.probe.fit_config import FEW_LABELS, FitConfig
 from rnnlens.probe.memory_questions import Questions
 from rnnlens.probe.semantics import INPUT, NONE, OUTPUT, base, labels_at, of_model, shift
 
@@ -82,6 +83,12 @@ class Dataset:
     def device(self) -> torch.device:
         """The device that holds the states."""
         return self.model.device
+
+    def settled(self, config: FitConfig) -> FitConfig:
+        """How probes of this model are fitted, where that was left open."""
+        numbers = (matrix.numbers for matrix in self.model.matrices.values())
+        read = [count for count in numbers if count <= LARGEST]  # the others are asked questions
+        return config.settled(self.label_count, max(read, default=0))
 
     def stream(
         self, split: str, semantic: str, size: int = CHUNK, kinds: Sequence[str] | None = None,

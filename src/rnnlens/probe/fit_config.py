@@ -9,6 +9,7 @@ from rnnlens.probe.semantics import parse
 FAMILIES = ("linear", "shared")
 AUTO = "auto"
 MANY_LABELS = 32_768  # from which on probes share a label matrix, unless somebody says otherwise
+MANY_WEIGHTS = 1 << 22  # of a linear probe of a matrix, from which on they do so too
 FEW_LABELS = 256  # up to which probes are fitted to the end: each step costs next to nothing
 
 
@@ -17,8 +18,9 @@ class FitConfig(Options):
     """How probes are fitted; the defaults were chosen by measuring (docs/results.md)."""
 
     probe: str = option(
-        AUTO, "linear (the paper's) or shared; auto: linear, shared from 32,768 labels on"
-    )
+        AUTO, "linear (the paper's) or shared; auto: linear, but shared from 32,768 labels on and "
+        "where a linear probe of a matrix memory would have over 4 million weights",
+    )  # fmt: skip
     semantic: str = option("output", "output, input, tag, output+N, output-N; comma between")
     questions: int = option(
         0, "asked of each head of a matrix memory; 0: 4, where it has over 4,096 numbers",
@@ -62,7 +64,9 @@ class FitConfig(Options):
         """
         return self.probe == "linear" and self.standardise and labels <= FEW_LABELS
 
-    def settled(self, labels: int) -> "FitConfig":
-        """With a family of probes, for a model of so many labels."""
-        chosen = "shared" if labels >= MANY_LABELS else "linear"
-        return replace(self, probe=chosen) if self.probe == AUTO else self
+    def settled(self, labels: int, matrix: int = 0) -> "FitConfig":
+        """With a family of probes, for a model of so many labels; `matrix`: numbers of its largest
+        memory that is a matrix and is read whole.
+        """
+        many = labels >= MANY_LABELS or labels * matrix > MANY_WEIGHTS
+        return replace(self, probe="shared" if many else "linear") if self.probe == AUTO else self

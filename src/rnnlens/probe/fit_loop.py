@@ -62,7 +62,7 @@ def fit_probes(
     processes: Processes | None = None,
 ) -> Probes:
     """Fit probes for every semantic of the configuration."""
-    observer, config = observer or FitObserver(), config.settled(dataset.label_count)
+    observer, config = observer or FitObserver(), dataset.settled(config)
     done, names = observer.finished(), semantics.parse(config.semantic)
     for semantic in names:
         if any(name.startswith(f"{semantic}/") for name in done):

@@ -135,7 +135,7 @@ class Fitter:
         processes: Processes | None = None,
     ) -> None:
         config.check()
-        config = config.settled(dataset.label_count)
+        config = dataset.settled(config)
         self.config, self.device = config, dataset.device
         self.semantic, self.processes = semantic, processes or Processes()
         self.answers = dataset.answers_to(semantic)

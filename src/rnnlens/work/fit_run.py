@@ -81,7 +81,7 @@ def fit_into(
     """
     check_seconds(checkpoint_seconds)
     dataset = module.dataset if module else run_dataset(run, device, moved)
-    config = config.settled(dataset.label_count)
+    config = dataset.settled(config)
     with processes(dataset.device) as group, ExitStack() as lock:
         observer = among(observer or Observer(), group)
         group.any(False)  # no process writes before all have looked at the folder

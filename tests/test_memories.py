@@ -223,8 +223,10 @@ def test_a_signal_ends_those_at_work_too(tmp_path):
         assert process.wait(60) == memories._STOPPED
     assert (tmp_path / "summary.json").read_text() == "{}"
     bench = items.Bench(memories.arguments(words))
-    with bench.run(bench.items()[0]).writing():  # nobody else writes there any more
+    run = bench.run(bench.items()[0])
+    with run.writing():  # nobody else writes there any more
         assert not bench.trained(bench.items()[0])
+        assert run.checkpoint.exists(), "it has kept how far it has come"
 
 
 def until(happened: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
@@ -244,6 +246,9 @@ def until(happened: Callable[[], bool], process: "subprocess.Popen[bytes]") -> N
         (["--tasks", "nope"], "nope: give some of brackets, parity"),
         (["--cells", "gru,nope"], "nope: give some of lstm, gru"),
         (["--count", "0"], "0: give a number from 8 up"),
+        (["--jobs", "0"], "0: give a number from 1 up"),
+        (["--options", '{"cell": "lstm"}'], "cell: give --cells"),
+        (["--options", '{"seed": 3}'], "seed: give --seeds"),
         (["--options", '{"widht": 8}'], "a training has no option 'widht'; it has "),
         (["--fit", '{"width": 8}'], "a fit has no option 'width'; it has "),
         (["--options", "{width"], "{width: give JSON, such as"),
@@ -257,7 +262,7 @@ def test_what_cannot_be_asked_is_one_line(words, told, tmp_path, capsys):
     assert told in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_a_folder_of_other_options_is_refused(tmp_path):
+def test_a_folder_of_other_options_is_refused(tmp_path, capsys):
     words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", "--seeds", "1", *TINY]
 
     def begun(*more: str) -> items.Bench:
@@ -270,8 +275,22 @@ def test_a_folder_of_other_options_is_refused(tmp_path):
     begun("--count", "80")
     with pytest.raises(RnnlensError, match="has 80 sequences, not 90; give --count 80"):
         begun("--count", "90")
-    with pytest.raises(RnnlensError, match="holds another run, made with --width 6, not --width 9"):
+    with pytest.raises(RnnlensError, match="was trained with --width 6, not --width 9; give"):
         begun("--count", "80", "--options", '{"width": 9, "epochs": 1}')
+    moved = tmp_path.with_name("moved")
+    tmp_path.rename(moved)
+    words[0] = str(moved)
+    bench = begun("--count", "80")
+    place = bench.measured(bench.items()[0])
+    place.unlink()
+    assert memories.work(bench, bench.items()) == 0, "it is measured where it lies now"
+    task = moved / "tasks" / "parity" / "train.txt"
+    task.write_text(task.read_text(encoding="utf-8").replace("one odd", "one even", 1), "utf-8")
+    place.unlink()
+    assert memories.work(bench, bench.items()) == memories._FAILED
+    assert "was trained on another text; give that, or another folder" in capsys.readouterr().err
+    moved.rename(tmp_path)
+    words[0] = str(tmp_path)
     with pytest.raises(RnnlensError, match="absent"):
         begun("--count", "80", "--corpus", str(tmp_path / "absent"))
 

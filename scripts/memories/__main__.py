@@ -31,9 +31,9 @@ from typing import Any
 import torch
 from scripts.memories.items import PARTS, Bench, Item, train
 from scripts.memories.measures import Measures
-from scripts.memories.summary import summary
+from scripts.memories.summary import rounded, summary
 from scripts.memories.tables import tables
-from scripts.memories.tasks import TASKS, write_text
+from scripts.memories.tasks import FEWEST, TASKS, write_text
 
 from rnnlens.base.errors import RnnlensError
 from rnnlens.base.flags import Options, check_known
@@ -43,8 +43,8 @@ from rnnlens.model.train.training_config import TrainingConfig
 from rnnlens.probe.fit_config import FitConfig
 
 _STOPPED, _FAILED = 3, 1  # exits: where there is more to do, and where an item failed
-_FEWEST = 8  # sequences of a task
 _SHARES = 2  # of a GPU's memory that a process may take, since not all need most at once
+_OWN_FLAGS = {"cell", "seed"}  # of a training, which --options does not have
 _PATIENCE = 20  # seconds that a training has to keep how far it has come
 
 
@@ -155,29 +155,35 @@ def _some(known: Iterable[str]) -> Callable[[str], list[str]]:
     return taken
 
 
-def _options(*configs: type[Options]) -> Callable[[str], dict[str, Any]]:
-    """What takes options that some configuration has, as JSON."""
+def _options(function: str, *configs: type[Options]) -> Callable[[str], dict[str, Any]]:
+    """What takes options of a configuration as JSON, but those that have flags of their own."""
 
     def taken(given: str) -> dict[str, Any]:
         try:
             options = dict(json.loads(given))
-            check_known("a training" if len(configs) > 1 else "a fit", options, *configs)
+            check_known(function, options, *configs)
         except (ValueError, TypeError) as error:
             raise argparse.ArgumentTypeError(
                 f'{given}: give JSON, such as {{"epochs": 4}}'
             ) from error
         except RnnlensError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
+        if NetworkConfig in configs and (own := _OWN_FLAGS & options.keys()):
+            raise argparse.ArgumentTypeError(f"{min(own)}: give --{min(own)}s")
         return options
 
     return taken
 
 
-def _count(given: str) -> int:
-    """How many sequences; of fewer there is no tenth to validate with."""
-    if not given.isdecimal() or int(given) < _FEWEST:
-        raise argparse.ArgumentTypeError(f"{given}: give a number from {_FEWEST} up")
-    return int(given)
+def _from(least: int) -> Callable[[str], int]:
+    """What takes a whole number that is not less."""
+
+    def taken(given: str) -> int:
+        if not given.isdecimal() or int(given) < least:
+            raise argparse.ArgumentTypeError(f"{given}: give a number from {least} up")
+        return int(given)
+
+    return taken
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -194,7 +200,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     cells = _some(CELL_NAMES)
     parser.add_argument("--cells", type=cells, default=list(CELL_NAMES), help="comma between")
     parser.add_argument("--tasks", type=_some(TASKS), default=list(TASKS), help="comma between")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=_from(1), default=3)
     parser.add_argument(
         "--parts", type=_some(PARTS), default=list(PARTS),
         help=f"comma between; all: {','.join(PARTS)}",
@@ -203,13 +209,15 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
         "--used", type=int, default=1, help="seeds of which is measured what is used of their kinds"
     )
     parser.add_argument(
-        "--count", type=_count, default=8_000, help="sequences of a task to learn from"
+        "--count", type=_from(FEWEST), default=8_000, help="sequences of a task to learn from"
     )
-    training = _options(CorpusConfig, NetworkConfig, TrainingConfig)
+    training = _options("a training", CorpusConfig, NetworkConfig, TrainingConfig)
     parser.add_argument("--options", type=training, default={}, help="of training, as JSON")
-    parser.add_argument("--fit", type=_options(FitConfig), default={}, help="of probes, as JSON")
+    parser.add_argument(
+        "--fit", type=_options("a fit", FitConfig), default={}, help="of probes, as JSON"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
+    parser.add_argument("--jobs", type=_from(1), default=1, help="trainings at a time")
     parser.add_argument(
         "--minutes", type=float, default=1e6, help="after which it stops, to go on later"
     )
@@ -231,7 +239,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         done = conduct(bench, given, stopped)
     found = gathered(bench)
     write_text(bench.folder / "memories.json", json.dumps(found))
-    write_text(bench.folder / "summary.json", json.dumps(summary(found), indent=1))
+    write_text(bench.folder / "summary.json", json.dumps(rounded(summary(found)), indent=1))
     write_text(bench.folder / "memories.md", tables(found))
     print(tables(found))
     return done

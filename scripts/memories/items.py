@@ -5,11 +5,14 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from scripts.memories.tasks import make_task, write_text
 
+from rnnlens.base.errors import RnnlensError
+from rnnlens.base.flags import as_flag
 from rnnlens.corpus.corpus import Corpus, EncodedCorpus, encode
 from rnnlens.corpus.read.formats import is_of_nltk
 from rnnlens.corpus.read.text_files import files
@@ -54,8 +57,8 @@ class Bench:
         self.device = pick_device(args.device)
 
     def begin(self) -> None:
-        """Make what tasks are learnt from, and refuse a folder in which that, or a network, was
-        made otherwise.
+        """Make what tasks are learnt from, and refuse a folder in which that was made otherwise, or
+        a network trained; whether it was on the same text is seen when that is read.
         """
         if self.args.corpus and not is_of_nltk(self.args.corpus):
             files(Path(self.args.corpus))  # or say that there are none
@@ -64,11 +67,11 @@ class Bench:
             make_task(self.folder / "tasks" / task, task, self.args.count)
         for item in self.items():
             if (run := self.run(item)).exists():
-                self.options(item)[1].refuse_other(run, run.record())
+                _refuse_other(run, self.options(item)[1])
 
     def options(self, item: Item) -> tuple[str, TrainOptions]:
         """The corpus of an item, and how it is trained."""
-        chosen = {"cell": item.cell, "seed": item.seed, **self.args.options}
+        chosen = {**self.args.options, "cell": item.cell, "seed": item.seed}
         if item.data == LANGUAGE:
             return self.args.corpus, TrainOptions.of(chosen)
         train = self.folder / "tasks" / item.data / "train.txt"
@@ -130,6 +133,19 @@ class Bench:
         return list(groups.values())
 
 
+def _refuse_other(run: Run, options: TrainOptions) -> None:
+    """Refuse a network that was trained otherwise; where its texts lie is no matter."""
+    before = run.record()
+    for part in ("corpus", "network", "training"):
+        was = getattr(before, part) or {}
+        for name, value in asdict(getattr(options, part)).items():
+            if name not in ("valid", "test") and (other := was.get(name, value)) != value:
+                raise RnnlensError(
+                    f"{run.path} was trained with {as_flag(name, other)}, not "
+                    f"{as_flag(name, value)}; give the same --options, or another folder"
+                )
+
+
 def train(
     bench: Bench, item: Item, stop: Callable[[], bool]
 ) -> tuple[Network, EncodedCorpus] | None:
@@ -140,7 +156,10 @@ def train(
     corpus = encode(
         Corpus.read(source, options.corpus, lowercase=options.corpus.lowercase), options.corpus
     )
-    run, record = bench.run(item), options.record(corpus, f"scripts/memories: {item.name}")
+    run = bench.run(item)
+    if run.exists() and (run.record().corpus or {}).get("hash") != corpus.hash:
+        raise RnnlensError(f"{run.path} was trained on another text; give that, or another folder")
+    record = options.record(corpus, f"scripts/memories: {item.name}")
     words = corpus.vocabulary.words
     network = Network(
         options.network, len(corpus.vocabulary), None if words is None else len(words)

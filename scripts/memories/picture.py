@@ -46,6 +46,22 @@ def mean_of(cell: Mapping[str, Any]) -> float:
     return float(np.mean(cell["test"]))
 
 
+def read(path: Path) -> dict[str, dict[str, Any]]:
+    """A summary; an error where it is none, or has no kinds of any cell."""
+    try:
+        cells: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        asked = [told for told in cells.values() if told.get("seeds")]
+        known = [layer["output"]["over"] for told in asked for layer in told["layers"]]
+        whole = all(told["test"] and "tasks" in told for told in asked)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        known, whole = [], False
+    if not known or not whole:
+        raise RnnlensError(
+            f"{path} is no summary of kinds; give the one that python -m scripts.memories writes"
+        )
+    return cells
+
+
 def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     """Draw what was measured of cells on language, and write it down."""
     check_matplotlib()
@@ -54,8 +70,6 @@ def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:
 
     asked = {cell: told for cell, told in cells.items() if told.get("seeds")}
     order = sorted(asked, key=lambda cell: (cell != "lstm", mean_of(asked[cell])))
-    if not order:
-        raise ValueError("no kinds")
     down = -(-(len(order) + 1) // _ACROSS)
     style: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "memories", "font.size": 8,
              "axes.spines.top": False, "axes.spines.right": False, "text.color": _TEXT}  # fmt: skip
@@ -67,7 +81,7 @@ def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         for number, axes in enumerate(panels):
             cell = shown[number] if number < len(shown) else None
             if cell:
-                _panel(axes, cell, asked, lowest=number >= len(shown) - _ACROSS)
+                panel(axes, cell, asked, lowest=number >= len(shown) - _ACROSS)
             elif number < len(shown):
                 _key(axes)
             else:
@@ -76,7 +90,8 @@ def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         figure.savefig(path, dpi=_DOTS, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def _panel(axes: Any, cell: str, cells: Mapping[str, Mapping[str, Any]], *, lowest: bool) -> None:
+def panel(axes: Any, cell: str, cells: Mapping[str, Mapping[str, Any]], *, lowest: bool) -> None:
+    """Draw a cell; the lowest panels name the parts."""
     told, lstm = cells[cell], cells.get("lstm")
     if lstm and cell != "lstm":
         _line(axes, lstm["layers"], -1, color=_OTHER, lw=1, zorder=1)
@@ -178,12 +193,9 @@ def main() -> None:
     args = parser.parse_args()
     try:
         check_chart(args.picture)
-        draw(json.loads(args.summary.read_text(encoding="utf-8")), args.picture)
-    except (ValueError, LookupError, TypeError, AttributeError, FileNotFoundError) as error:
-        sys.exit(
-            f"{args.summary} is no summary of kinds ({type(error).__name__}); give the one that "
-            "python -m scripts.memories writes"
-        )
+        draw(read(args.summary), args.picture)
+    except OSError as error:  # of the picture
+        sys.exit(f"cannot write {args.picture}: {error.strerror}; choose another place")
     except RnnlensError as error:
         sys.exit(str(error))
 

@@ -1,6 +1,4 @@
-"""What was measured of each cell, as its page and its picture have it: means or least and most, to
-two digits behind the point.
-"""
+"""What was measured of each cell, as its page and its picture have it: means or least and most."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -60,7 +58,7 @@ def of_language(cell: str, seeds: Seeds) -> dict[str, Any]:
     asked = [one for one in seeds if "kinds" in one]
     lasting = [one for one in seeds if {"half_lives", "lost"} <= one.keys()]
     return {
-        "test": [_rounded(own(one)) for one in seeds],
+        "test": [own(one) for one in seeds],
         "seeds": len(asked),
         "layers": [
             _parts(cell, layer, asked) | _lasts(cell, layer, lasting)
@@ -80,7 +78,7 @@ def _parts(cell: str, layer: int, seeds: Seeds) -> dict[str, Any]:
         uses = [one["used"][kind]["used"] for one in seeds if kind in one.get("used", {})]
         if over:
             found[role] = {"kind": kind, "over": _mean(over)}
-            found[role] |= {"apart": _rounded(max(over) - min(over))} if len(over) > 1 else {}
+            found[role] |= {"apart": max(over) - min(over)} if len(over) > 1 else {}
             found[role] |= {"used": _mean(uses)} if uses else {}
     return found
 
@@ -99,12 +97,17 @@ def _lasts(cell: str, layer: int, seeds: Seeds) -> dict[str, Any]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return _rounded(float(np.mean(values)))
+    return float(np.mean(values))
 
 
 def _ends(values: Sequence[float]) -> list[float]:
-    return [_rounded(min(values)), _rounded(max(values))]
+    return [min(values), max(values)]
 
 
-def _rounded(value: float) -> float:
-    return round(value, 2)
+def rounded(told: Any) -> Any:
+    """Every number of what is told to two digits behind the point."""
+    if isinstance(told, dict):
+        return {name: rounded(one) for name, one in told.items()}
+    if isinstance(told, list):
+        return [rounded(one) for one in told]
+    return round(told, 2) if isinstance(told, float) else told

@@ -70,6 +70,7 @@ def recall(chance: random.Random, size: int) -> Steps:
 TASKS: dict[str, Callable[[random.Random, int], Steps]] = {
     "brackets": brackets, "parity": parity, "products": products, "recall": recall,
 }  # fmt: skip
+FEWEST = 8  # sequences of a part
 _LEARNT, _BEYOND = 4, 8  # sizes that are trained on, at most, and that are asked beyond
 
 
@@ -86,7 +87,9 @@ def make_task(folder: Path, task: str, count: int) -> Path:
              "test": (count // 10, _BEYOND, _BEYOND)}  # fmt: skip
     for name, (number, least, most) in parts.items():
         chance = random.Random(f"{task} {name}")
-        every = [TASKS[task](chance, chance.randint(least, most)) for _ in range(max(8, number))]
+        every = [
+            TASKS[task](chance, chance.randint(least, most)) for _ in range(max(FEWEST, number))
+        ]
         rows = ("".join(f"{word} {right}\n" for word, right in steps) for steps in every)
         write_text(folder / f"{name}.txt", "\n".join(rows))
     return folder / "train.txt"

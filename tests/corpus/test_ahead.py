@@ -91,8 +91,10 @@ def test_where_no_process_more_is_allowed_it_is_read_here(source):
 
 
 def test_one_that_begins_after_the_other_has_ended_does_not_read(source):
-    orphan = "ahead._alone(lambda: print('reads'), os.getpid())"
+    orphan = "ahead._alone(lambda: noted(path), os.getpid())"  # which is not its parent
     assert outcome(source, orphan) == []
+    child = "ahead._alone(lambda: noted(path), os.getppid())"
+    assert outcome(source, child) == ["here"]
 
 
 def test_training_reads_beside_the_import_of_torch(source):

@@ -123,7 +123,7 @@ def _is_leaf(kind: str, layers: Sequence[RecurrentLayer]) -> bool:
 
 
 def _of(layers: Sequence[RecurrentLayer], kind: str) -> tuple[RecurrentLayer, str]:
-    """The layer whose memory or output a kind is, and its letter."""
+    """The layer whose memory, what is read of it, or output a kind is, and its letter."""
     for layer in layers:
         letters = {id_: letter for letter, id_ in layer.ids.items()}
         if kind in letters:

@@ -543,7 +543,7 @@ class Fitter:
         negative log-likelihood of the labels of states; return that.
 
         Large weights of units that move together cancel out. Rounded they leave an error, which
-        the steps learn to make up for; without it what they learnt is an error itself.
+        the steps learn to make up for; without it what they learnt can be an error itself.
         """
         kept, exact = self.family.result(self.best), self.best["map"][k].clone()
         nll = self._nll_of_kept(kept, k, states, labels)

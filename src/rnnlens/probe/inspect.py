@@ -76,7 +76,7 @@ def inspect_module(
     trace = adapter.trace(telling.inputs)
     user = _with_pieces(user, trace, sort) if follows else user
     own = _own_labels(user, batches, trace, next(iter(answers.values()), None))
-    inputs = _inputs(user, own, reads_own=follows and not axes.features)
+    inputs = _inputs(user, own, may_be_own=follows and not axes.features)
     _check_embedding(adapter, inputs)
     if sort == NUMBER:
         own = replace(own, scale=_with_error(own.scale, adapter, batches["valid"]))
@@ -84,7 +84,9 @@ def inspect_module(
     model = StoredModule(record, lambda: adapter, user.tokenizer)
     random = _warn_if_random(adapter, telling)
     reads_own, every = inputs == own.names, [telling, *batches["train"]]
-    record, reading = _with_texts(user, model, axes, every, inputs, reads_own=reads_own)
+    record, reading = _with_texts(
+        user, adapter, model, axes, every, inputs, reads_own=reads_own
+    )  # fmt: skip
     model = StoredModule(record, lambda: adapter, user.tokenizer)
     model.verified = _verified(model, axes, reading, inputs, random, _given_back(model, telling))
     of_texts = _of_texts(trace)
@@ -104,9 +106,9 @@ def inspect_module(
     return model, dataset, replace(vocabulary, of_texts=of_texts)
 
 
-def _inputs(user: UserModel, own: LabelSet, *, reads_own: bool) -> tuple[str, ...]:
+def _inputs(user: UserModel, own: LabelSet, *, may_be_own: bool) -> tuple[str, ...]:
     """The names of what the module reads: its own labels or those given; of neither, none."""
-    inputs = own.names if reads_own else ()
+    inputs = own.names if may_be_own else ()
     if user.inputs is not None and not (user.tokenizer and len(inputs) > len(user.inputs)):
         inputs = tuple(user.inputs)
     return inputs
@@ -134,11 +136,11 @@ def _record(
 
 
 def _with_texts(
-    user: UserModel, model: StoredModule, axes: Axes, every: Sequence[Batch],
+    user: UserModel, adapter: Adapter, model: StoredModule, axes: Axes, every: Sequence[Batch],
     inputs: Sequence[str], *, reads_own: bool,
 ) -> tuple[ModuleRecord, TextReading]:  # fmt: skip
     """The module's record with how a text becomes a batch, and what that was seen by."""
-    adapter, record = model.adapter, model.record
+    record = model.record
     if axes.source:
         pair = source_reading(adapter, axes, every, record.follows and reads_own)
         reading = TextReading(begin=pair.begin, seen=pair.seen, trusted=pair.trusted)

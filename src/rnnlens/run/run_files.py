@@ -84,7 +84,8 @@ def read_network(path: Path, file: NetworkFile) -> Network:
     try:
         config.check()
     except RnnlensError as error:
-        raise damaged(path.with_name("model.json"), error, REMEDY) from error
+        reason = str(error).partition(";")[0]  # its advice is about flags
+        raise damaged(path.with_name("model.json"), reason, REMEDY) from error
     with torch.device("meta"):  # shapes only
         empty = Network(config, file.labels, file.words)
     wanted = {name: tuple(p.shape) for name, p in empty.named_parameters()}

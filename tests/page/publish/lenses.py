@@ -22,7 +22,7 @@ TAGS = LabelSet(("noun", "verb", "other"))
 LINEAR = CELL_NAMES[CELL_NAMES.index("mingru") :]  # recurrences with a linear memory
 # A vector, a matrix that decays, one that is erased, and one with exponents: the others are tried
 # before a release.
-SOME = ("rglru", "gla", "deltanet", "slstm")
+SOME = ("rglru", "mamba2", "gla", "deltanet", "slstm")
 of_cells = pytest.mark.parametrize(
     "cells", [SOME, pytest.param(LINEAR, marks=pytest.mark.release)], ids=["some", "all"]
 )

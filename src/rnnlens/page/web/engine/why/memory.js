@@ -93,7 +93,7 @@ export async function path(layers, states, direction, instead, pause) {
   return { parts, rest: real - parts.reduce((sum, part) => sum + part, 0) };
 }
 
-/** The layer whose memory or output a kind is, and its letter. @param {readonly Layer[]} layers @param {string} kind @returns {[Layer, string]} */
+/** The layer whose memory, what is read of it, or output a kind is, and its letter. @param {readonly Layer[]} layers @param {string} kind @returns {[Layer, string]} */
 function layerOf(layers, kind) {
   for (const layer of layers) {
     const [letter] = Object.entries(layer.json.ids).find(([, id]) => id === kind) ?? [];

@@ -173,7 +173,9 @@ class Cell(ABC):
         for memory, carried in self.memories.items():
             if letter in (memory, carried.kept):
                 return memory
-        read = [edge.kind for edge in self.output.sources] if letter == self.output.id else []
+        reader = self.read_kind or self.output.id
+        sources = next(kind.sources for kind in self.kinds if kind.id == reader)
+        read = {edge.kind for edge in sources} if letter in (reader, self.output.id) else set()
         return next((memory for memory in self.memories if memory in read), None)
 
     def transition(self, memory: str, now: States, w: Weights) -> Transition:  # noqa: ARG002

@@ -223,9 +223,6 @@ class SLSTM(Cell):
         heads = read.unflatten(-1, (self.heads, -1))
         return torch.einsum("hij,...hj->...hi", w["w_s"][2], heads).flatten(-2)
 
-    def memory_behind(self, letter: str) -> str | None:
-        return super().memory_behind(letter) or ("c" if letter in ("r", "h") else None)
-
     def true_decay(self, memory: str, now: States, w: Weights) -> Tensor:
         return self.memory.true_decay(memory, now, w)
 

@@ -67,13 +67,12 @@ def run_train(args: argparse.Namespace) -> int:
     """Carry out the verb."""
     chosen = given(args, CorpusConfig, NetworkConfig, TrainingConfig)
     options = TrainOptions.of(chosen, args.preset)
-    from rnnlens.corpus.ahead import read_ahead
-    from rnnlens.corpus.cache import sources_of
-    from rnnlens.corpus.corpus import read_tokens
-
-    for source in sources_of(args.corpus, options.corpus):
+    for source in options.corpus.sources(args.corpus):
         if not is_of_nltk(source):
             files(Path(source))  # or say that there are none
+    from rnnlens.corpus.ahead import read_ahead
+    from rnnlens.corpus.corpus import read_tokens
+
     read_ahead(read_tokens, args.corpus, options.corpus, lowercase=options.corpus.lowercase)
     begin(f"training on {args.corpus}, into {args.output}")
     from rnnlens.run.folder import Run

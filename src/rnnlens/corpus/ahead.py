@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 
 from rnnlens.base.threads import cores
-from rnnlens.corpus.cache import SETTLED, Stamp, is_kept, sources_of
+from rnnlens.corpus.cache import SETTLED, Stamp, is_kept
 from rnnlens.corpus.corpus_config import ReadingConfig
 from rnnlens.corpus.storage import cache_folder
 
@@ -39,7 +39,7 @@ def read_ahead(
         return  # elsewhere, and beside torch's threads, a process is not split safely
     if cores() < 2 or os.environ.get("RANK", "0") != "0" or not cache_folder():
         return
-    stamp = Stamp.of(sources_of(source, config))
+    stamp = Stamp.of(config.sources(source))
     if not stamp or stamp.size < WORTH_IT or stamp.changed >= time.time() - SETTLED:
         return
     if is_kept(source, config, lowercase, stamp):

@@ -103,7 +103,7 @@ def cached(
     source: str, config: ReadingConfig, lowercase: bool, read: Callable[[Shelf], Read]
 ) -> Read:
     """What an earlier command has kept of a corpus, or what `read` puts onto a shelf."""
-    sources = sources_of(source, config)
+    sources = config.sources(source)
     began, root, stamp = time.time(), cache_folder(), Stamp.of(sources)
     if not root or not stamp:
         with Shelf() as shelf:
@@ -118,18 +118,13 @@ def cached(
         return format_, tokens
 
 
-def sources_of(source: str, config: ReadingConfig) -> list[str]:
-    """All that a corpus is read from."""
-    return [source, *filter(None, (config.valid, config.test))]
-
-
 def is_kept(source: str, config: ReadingConfig, lowercase: bool, stamp: Stamp) -> bool:
     """Whether an earlier command has kept a corpus; that it is whole is seen when it is opened."""
     root = cache_folder()
     if not root:
         return False
     try:
-        folder = _place(root, sources_of(source, config), config, lowercase)
+        folder = _place(root, config.sources(source), config, lowercase)
         return read_json(folder / _MANIFEST, _Manifest).sources == stamp.sha
     except RnnlensError:
         return False

@@ -38,6 +38,10 @@ class ReadingConfig(Options):
         """Which labels are read beside the words: here, none."""
         return WORDS
 
+    def sources(self, source: str) -> list[str]:
+        """All that a corpus is read from."""
+        return [source, *filter(None, (self.valid, self.test))]
+
     def check(self) -> None:
         """Refuse values that cannot work."""
         super().check()

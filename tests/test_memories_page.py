@@ -2,7 +2,10 @@
 docs/memories.json, and what is told of them is so.
 """
 
+import copy
 import json
+import math
+import random
 import re
 import xml.etree.ElementTree as ET
 from itertools import takewhile
@@ -16,6 +19,7 @@ from scripts.memories.summary import ROLES, roles
 from scripts.memories.tables import range_of
 from tests.shown import ROOT
 
+from rnnlens.base.errors import RnnlensError
 from rnnlens.model.network_config import WRITTEN
 
 DOCS = ROOT / "docs"
@@ -267,6 +271,50 @@ def test_the_picture_is_of_these_numbers(tmp_path):
     assert [one.get("style") for one in marks[0]] == [one.get("style") for one in marks[1]]
     places = [[float(one.get(at, 0)) for one in some for at in "xy"] for some in marks]
     np.testing.assert_allclose(places[0], places[1], atol=0.5)
+
+
+@pytest.mark.parametrize("over", [-1.0, 0.0, "3", None, math.nan, math.inf])
+def test_a_perplexity_that_cannot_be_is_refused(tmp_path, over):
+    cells = copy.deepcopy(CELLS)
+    cells["gla"]["layers"][1]["kept"]["over"] = over
+    path = tmp_path / "summary.json"
+    path.write_text(json.dumps(cells))
+    with pytest.raises(RnnlensError, match="is no summary of kinds"):
+        picture.read(path)
+
+
+def places(told, path=()):
+    """Of every value within some."""
+    for key in told if isinstance(told, dict) else range(len(told)):
+        yield (*path, key)
+        if isinstance(told[key], (dict, list)):
+            yield from places(told[key], (*path, key))
+
+
+def test_a_damaged_summary_is_refused_or_drawn(tmp_path):
+    """Some value is gone or another, in many ways: it is never anything else."""
+    path, chance, seen = tmp_path / "summary.json", random.Random(0), set()
+    for _ in range(40):
+        cells = copy.deepcopy(CELLS)
+        *where, last = chance.choice(list(places(CELLS)))
+        within = cells
+        for key in where:
+            within = within[key]
+        if chance.random() < 0.4:
+            del within[last]
+        else:
+            others: list[object] = [None, "x", [], {}, -1, 0, math.nan, math.inf, 1e300, [1.0, 2.0]]
+            within[last] = chance.choice(others)
+        path.write_text(json.dumps(cells))
+        try:
+            asked = {cell: told for cell, told in picture.read(path).items() if told.get("seeds")}
+        except RnnlensError:
+            seen.add("refused")
+            continue
+        for cell in asked:
+            picture.panel(Figure().subplots(), cell, asked, lowest=False)
+        seen.add("drawn")
+    assert seen == {"refused", "drawn"}
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", "{}", '{"lstm": {"seeds": 1}}', "folder"])

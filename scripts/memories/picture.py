@@ -12,10 +12,13 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, TypeAdapter
+from pydantic.dataclasses import dataclass
 from scripts.memories.summary import ROLES
 from scripts.memories.tables import range_of
 
@@ -41,6 +44,45 @@ three or four networks (chance:
 parity .50, S₃ .17, recall .13)."""
 
 
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Ends = tuple[float, float]
+
+
+@dataclass
+class _Part:
+    kind: str
+    over: _Positive
+    used: Annotated[float, Field(allow_inf_nan=False)] = 0.0
+
+
+@dataclass
+class _Lasts:
+    of: int
+    median: _Ends
+    erased: _Ends
+
+
+@dataclass
+class _Cell:
+    """What a summary has to say of a cell, as far as it is drawn."""
+
+    tasks: dict[str, _Ends]
+    test: Annotated[list[_Positive], Field(min_length=1)] | None = None
+    seeds: Annotated[int, Field(ge=0)] = 0
+    layers: list[dict[str, _Part | _Lasts]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        parts = all(isinstance(layer.get(role, _NONE), _Part) for layer in self.layers
+                    for role in ROLES)  # fmt: skip
+        lasts = all(isinstance(layer.get("lasts", _LASTS), _Lasts) for layer in self.layers)
+        if not (parts and lasts) or (self.seeds and not (self.layers and self.test)):
+            raise ValueError("parts are missing")
+
+
+_NONE, _LASTS = _Part("", 1.0), _Lasts(0, (0.0, 0.0), (0.0, 0.0))
+_SUMMARY = TypeAdapter(dict[str, _Cell])
+
+
 def mean_of(cell: Mapping[str, Any]) -> float:
     """The mean test perplexity of a cell's networks."""
     return float(np.mean(cell["test"]))
@@ -49,13 +91,12 @@ def mean_of(cell: Mapping[str, Any]) -> float:
 def read(path: Path) -> dict[str, dict[str, Any]]:
     """A summary; an error where it is none, or has no kinds of any cell."""
     try:
-        cells: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        asked = [told for told in cells.values() if told.get("seeds")]
-        known = [layer["output"]["over"] for told in asked for layer in told["layers"]]
-        whole = all(told["test"] and "tasks" in told for told in asked)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        known, whole = [], False
-    if not known or not whole:
+        text = path.read_text(encoding="utf-8")
+        known = _SUMMARY.validate_json(text, strict=True)
+        cells: dict[str, dict[str, Any]] = json.loads(text)
+    except (OSError, ValueError):
+        known = {}
+    if not any(cell.seeds for cell in known.values()):
         raise RnnlensError(
             f"{path} is no summary of kinds; give the one that python -m scripts.memories writes"
         )

@@ -282,6 +282,12 @@ def test_a_chosen_theme_wins_and_is_remembered(look):
     assert screen.page.evaluate(ground) == "rgb(24, 24, 27)"
 
 
+INSIDE = """(width) => {
+  const box = document.querySelector(".menu[open] .sheet")?.getBoundingClientRect();
+  return box && box.left >= 0 && box.right <= width;
+}"""
+
+
 @pytest.mark.release
 def test_narrow_windows_scroll_only_inside_the_grid(look):
     screen = look("#kinds=all&palette=universal")
@@ -296,9 +302,7 @@ def check_narrow(screen, width):
     assert screen.find(".scroller").bounding_box()["width"] > width / 2
     for name in ("parts", "display", "save"):
         screen.page.click(f".menu summary:has-text('{name}')")
-        sheet = screen.find(".menu[open] .sheet").bounding_box()
-        assert sheet["x"] >= 0
-        assert sheet["x"] + sheet["width"] <= width
+        screen.page.wait_for_function(INSIDE, arg=width)  # it is moved there once it is open
         screen.page.keyboard.press("Escape")
         expect(screen.find(".menu[open]")).to_have_count(0)
 

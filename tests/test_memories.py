@@ -113,10 +113,10 @@ def test_how_far_seeds_are_apart_is_said_where_there_are_several():
     one, other = ({**nothing, "kinds": {"h1": {"perplexity": value}}} for value in (3.0, 5.0))
 
     def said(*seeds: dict[str, object]) -> list[str]:
-        return tables._of_kinds({"gru": summary.of_language("gru", list(seeds))})
+        return tables.of_kinds({"gru": summary.of_language("gru", list(seeds))})
 
     assert said(one)[-1] == "One seed each."
-    assert said(one, other)[-1].endswith("differ by 50.0% at the most.")
+    assert said(one, other)[-1].endswith("differ by 50.0% at the most (GRU, h1).")
     assert "| h1 2.00 |" in said(one, other)[2]
     assert said(nothing) == ["No kinds were measured."]
 

@@ -13,9 +13,9 @@ from itertools import takewhile
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from scripts.memories import picture
+from scripts.memories import picture, tables
 from scripts.memories.picture import draw, main, mean_of
-from scripts.memories.summary import ROLES, roles
+from scripts.memories.summary import ROLES
 from scripts.memories.tables import range_of
 from tests.shown import ROOT
 
@@ -28,7 +28,6 @@ CELLS = json.loads((DOCS / "memories.json").read_text("utf-8"))
 NAMED = {WRITTEN.get(cell, cell.upper()): cell for cell in CELLS} | {"Elman": "rnn"}
 OF_LANGUAGE = {cell: told for cell, told in CELLS.items() if "layers" in told}
 SVG = "{http://www.w3.org/2000/svg}"
-SEEDS = {1: "one", 2: "two", 3: "three"}
 
 
 def table(page, head):
@@ -69,43 +68,37 @@ def test_perplexities_are_those_of_the_results():
         assert int(row[1]) == len(cell["layers"])
 
 
-def test_kinds_are_those_of_the_results():
-    rows = table(RESULTS, "| | embedding | decay | written")
-    shown = ("embedding", "decay", "written", "kept", "memory", "read", "sum", "output")
-    assert len(rows) == sum(len(cell["layers"]) for cell in OF_LANGUAGE.values())
-    cell, number = "", 0
-    for row in rows:
-        name = re.match(r"([\w-]+)(?: \(.+\))?, (?:layer )?1", row[0])
-        cell, number = (NAMED[name[1]], 1) if name else (cell, number + 1)
-        layer = OF_LANGUAGE[cell]["layers"][number - 1]
-        for role, said in zip(shown, row[1:], strict=True):
-            found = re.fullmatch(r"(?:[cfSls] )?(\d*\.\d+)(?: \((-?\.\d+)\))?", said)
-            assert (role in layer) == bool(found), (row, role)
-            if found:
-                assert layer[role]["over"] == float(found[1])
-                assert layer[role]["kind"] == roles(cell, number)[role]
-                assert layer[role].get("used") == (float(found[2]) if found[2] else None)
+def test_kinds_half_lives_and_shares_of_the_results_are_what_the_script_makes_of_them():
+    for made in (tables.of_kinds(OF_LANGUAGE), tables.of_memories(OF_LANGUAGE)):
+        assert "\n".join(made) in RESULTS
 
 
-def test_half_lives_and_shares_are_those_of_the_results():
-    rows = table(RESULTS, "| | half-life in words")
-    assert len(rows) == len(OF_LANGUAGE)
-    for row in rows:
-        layers = CELLS[NAMED[row[0].split()[0]]]["layers"]
-        lives = row[1].split("; ")
-        assert len(lives) == len(layers)
-        for layer, said in zip(layers, lives, strict=True):
-            lasts = layer["lasts"]
-            edges = [ends(one) for one in said.split(", ")]
-            assert edges == [lasts["low"], lasts["median"], lasts["high"]]
-        for what, said in zip(("decayed", "erased", "written"), row[2:], strict=True):
-            shares = re.split("; " if ";" in said else ", ", said)
-            shares = ["0"] * len(layers) if said == "-" else shares
-            for layer, share in zip(layers, shares, strict=True):
-                assert ends(share) == layer["lasts"][what], (row, what)
-        of = re.search(r"\((three|two|the first)", row[0])
-        count = {"three": 3, "two": 2}.get(of[1] if of else "", 1)
-        assert {layer["lasts"]["of"] for layer in layers} == {count}
+def test_how_far_seeds_are_apart_is_told_in_the_results():
+    def most(*cells, layers=range(4), decay=False):
+        return span(max(
+            layer[role].get("apart", 0.0)
+            for cell in cells for k, layer in enumerate(CELLS[cell]["layers"]) if k in layers
+            for role in ROLES if role in layer
+            and (role == "decay") <= decay
+        ))  # fmt: skip
+
+    others = ("mamba", "rglru", "mlstm", "mamba2", "rwkv7", "deltanet")
+    decays = span(max(layer["decay"]["apart"] for c in others for layer in CELLS[c]["layers"]))
+    gla = CELLS["gla"]["layers"]
+    said = " ".join(RESULTS.split())
+    assert f"of sLSTM by {most('slstm', decay=True)}, of minGRU by {most('mingru')}," in said
+    assert f"and DeltaNet by {most(*others)} but for decays ({decays});" in said
+    assert (
+        f"of GLA's first and last layers by {most('gla', layers=(0, 3))}, of its second and third "
+        f"by {most('gla', layers=(1, 2))}, but for decays "
+        f"({span(max(layer['decay']['apart'] for layer in gla))})." in said
+    )
+    w3, w4 = gla[2]["written"], gla[3]["written"]
+    assert (
+        f"w3 is at {span(w3['over'])} in three networks, which differ by {span(w3['apart'])}"
+        in said
+    )
+    assert f"and w4, at 1.43 before, at {span(w4['over'])}." in said
 
 
 def test_tasks_are_those_of_the_results():
@@ -159,15 +152,14 @@ def test_what_the_page_tells_of_what_they_cannot():
 
 
 def test_how_many_networks_were_asked_is_told():
-    by_count = {count: {c for c, one in OF_LANGUAGE.items() if one["seeds"] == count}
-                for count in SEEDS}  # fmt: skip
-    assert by_count[3] == {"lstm", "minlstm"}
-    assert by_count[2] == {"slstm", "mingru", "gla"}
-    assert told("three seeds of LSTM and minLSTM, two of sLSTM, minGRU and GLA, one of the others")
+    assert {one["seeds"] for one in OF_LANGUAGE.values()} == {3}
+    assert {layer["lasts"]["of"] for one in OF_LANGUAGE.values() for layer in one["layers"]} == {3}
     assert all(len(one["test"]) == 3 for one in OF_LANGUAGE.values())
-    unused = {cell for cell in OF_LANGUAGE if of(cell, "output", "used") is None}
-    assert unused == {"deltanet", "gla", "rglru", "mamba", "mlstm", "rwkv7"}
-    assert told("DeltaNet, GLA, RG-LRU, Mamba, mLSTM and RWKV-7")
+    assert told("(means of three seeds)")
+    assert told("three networks of each cell")
+    every = [layer[role] for one in OF_LANGUAGE.values() for layer in one["layers"]
+             for role in ROLES if role in layer]  # fmt: skip
+    assert all("used" in part for part in every)
 
 
 def span(*numbers, digits=2):
@@ -187,14 +179,25 @@ def test_what_the_page_tells_of_gates():
 
 def test_what_the_page_tells_of_memories():
     memory, used = values("memory"), values("memory", "used")
-    assert told(f"c2 is at {span(memory['lstm'])} and used at {span(used['lstm'])};")
-    others = ("slstm", "mingru", "minlstm", "mamba2")
-    at = span(*(memory[cell] for cell in others))
-    assert told(f"of sLSTM, minGRU, minLSTM and Mamba-2 are at {at}, used by half")
-    assert all(0.4 < used[cell] < 0.6 for cell in others)
-    last = span(memory["gla"]), span(memory["rwkv7"])
-    assert told(f"Those of GLA and RWKV-7 are at {' and '.join(last)}; their use was not")
-    assert not {"gla", "rwkv7"} & used.keys()
+    assert told(f"c2 is at {span(memory['lstm'])} and used at {span(used.pop('lstm'))}.")
+    assert told(f"The other memories are used at {span(*used.values())},")
+    best = " and ".join(span(memory[cell]) for cell in ("gla", "rwkv7"))
+    assert told(f"as well as the LSTM's does ({best}), and are used at")
+    assert told(" and ".join(span(used[cell]) for cell in ("gla", "rwkv7")) + ".")
+    assert told(f"every output is used at {span(*values('output', 'used').values())}.")
+
+
+def test_what_the_page_tells_of_what_is_read_of_a_matrix():
+    read, memory = values("read"), values("memory")
+    four = ("deltanet", "mlstm", "rwkv7", "gla")
+    assert {cell for cell in read if of(cell, "memory", "kind").startswith("S")} == {
+        *four, "mamba", "mamba2"}  # fmt: skip
+    assert min(read[cell] for cell in four) > max(memory[cell] for cell in four)
+    ranges = (span(*(part[cell] for cell in four)) for part in (read, memory))
+    assert told(f"in four of six ({', and '.join(ranges)}),")
+    pairs = (" and ".join(span(part[cell]) for cell in ("mamba", "mamba2"))
+             for part in (read, memory))  # fmt: skip
+    assert told(f"in Mamba and Mamba-2 ({', '.join(pairs)})")
 
 
 def test_what_the_page_tells_of_what_is_kept():
@@ -205,8 +208,10 @@ def test_what_the_page_tells_of_what_is_kept():
             parts = {role: layer[role]["over"] for role in ROLES if role in layer}
             others = [v for role, v in parts.items() if role not in ("decay", "kept")]
             assert parts["kept"] > max(others), cell
-        if cell in ("deltanet", "mamba", "mamba2", "mlstm", "rwkv7", "gla"):
-            assert all(layer["decay"]["over"] > layer["kept"]["over"] for layer in one["layers"])
+    matrices = [layer for one in OF_LANGUAGE.values() for layer in one["layers"]
+                if layer["memory"]["kind"].startswith("S")]  # fmt: skip
+    assert sum(layer["decay"]["over"] < layer["kept"]["over"] for layer in matrices) == 1
+    assert "higher still in all but one layer of the matrix memories" in PAGE
 
 
 def test_what_the_page_tells_of_half_lives():
@@ -221,13 +226,14 @@ def test_what_the_page_tells_of_half_lives():
 
     assert max(median("lstm")) == 0.5
     assert told("half of the LSTM's units lose half of what they hold within half a word")
-    assert [min(median("mingru")), round(max(median("mingru")))] == [1.5, 4]
+    assert [round(min(median("mingru")), 1), round(max(median("mingru")))] == [1.5, 4]
     assert told("half of minGRU's within 1.5 to four")
     assert told(f"of Mamba's within {whole('mamba')}, of RWKV-7's within {whole('rwkv7')}")
     low, high = min(median("rglru")), max(median("rglru"))
     assert told(f"of RG-LRU's within {low:.0f} to {high:.0f}")
     second = CELLS["gla"]["layers"][1]["lasts"]["median"]
-    assert told(f"the second of GLA's layers keeps it for {span(*second)}")
+    low, high = second
+    assert told(f"the second of GLA's layers keeps it for {low:.0f} to {high:.0f}")
     longest = max(layer["lasts"]["high"][1] for layer in CELLS["deltanet"]["layers"])
     assert told(f"DeltaNet's heads' half-lives by decay alone reach {longest:.0f} words")
 
@@ -244,10 +250,15 @@ def test_what_the_page_tells_of_erasing():
     assert len(others) == len(OF_LANGUAGE) - 2
     lost = span(*(end for cell in others for end in shares(cell, "decayed")))
     assert told(f"The others lose {lost} by decay alone.")
-    for cell in ("deltanet", "rwkv7"):
-        assert min(shares(cell, "erased")) > max(shares(cell, "decayed"))
-    by_layer = [span(layer["erased"]["over"]) for layer in CELLS["rwkv7"]["layers"]]
-    assert f"What RWKV-7 erases is at {' and '.join(by_layer)}." in RESULTS
+    for layer in (layer for cell in ("deltanet", "rwkv7") for layer in CELLS[cell]["layers"]):
+        assert min(layer["lasts"]["erased"]) > max(layer["lasts"]["decayed"])
+        assert layer["erased"]["over"] < layer["kept"]["over"]
+    over, used = (
+        [" and ".join(span(layer["erased"][what]) for layer in CELLS[cell]["layers"])
+         for cell in ("deltanet", "rwkv7")] for what in ("over", "used")
+    )  # fmt: skip
+    assert told(f"(DeltaNet {over[0]}, RWKV-7 {over[1]})")
+    assert told(f"used at {', '.join(used)},")
 
 
 def test_what_the_page_tells_of_tasks():
@@ -271,6 +282,16 @@ def test_the_picture_is_of_these_numbers(tmp_path):
     assert [one.get("style") for one in marks[0]] == [one.get("style") for one in marks[1]]
     places = [[float(one.get(at, 0)) for one in some for at in "xy"] for some in marks]
     np.testing.assert_allclose(places[0], places[1], atol=0.5)
+
+
+def test_what_was_not_measured_is_explained_where_there_is_some(tmp_path):
+    cells = copy.deepcopy(CELLS)
+    del cells["gla"]["layers"][1]["kept"]["used"]
+    draw(cells, tmp_path / "memories.svg")
+    there, made = (path.read_text("utf-8") for path in (DOCS / "memories.svg",
+                                                        tmp_path / "memories.svg"))  # fmt: skip
+    assert "use not measured" in made
+    assert "use not measured" not in there
 
 
 @pytest.mark.parametrize("over", [-1.0, 0.0, "3", None, math.nan, math.inf])

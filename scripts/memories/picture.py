@@ -124,7 +124,7 @@ def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:
             if cell:
                 panel(axes, cell, asked, lowest=number >= len(shown) - _ACROSS)
             elif number < len(shown):
-                _key(axes)
+                _key(axes, asked)
             else:
                 axes.set_axis_off()
         figure.supylabel("perplexity of a probe over the network's own", fontsize=9)
@@ -204,7 +204,7 @@ def _said(ends: Sequence[float], digits: int = 2) -> str:
     return range_of(ends, digits).replace(" to ", "–")
 
 
-def _key(axes: Any) -> None:
+def _key(axes: Any, cells: Mapping[str, Mapping[str, Any]]) -> None:
     """How to read the panels."""
     from matplotlib.lines import Line2D
 
@@ -214,8 +214,11 @@ def _key(axes: Any) -> None:
         "the LSTM's last layer": {"color": _OTHER},
         "all of what is read is used": {"color": dark, "marker": "o", "lw": 0},
         "nothing of it is used": {"color": dark, "marker": "o", "lw": 0, "mfc": "white"},
-        "use not measured": {"color": dark, "marker": "x", "lw": 0, "ms": 4},
     }
+    parts = [layer[role] for told in cells.values() for layer in told["layers"]
+             for role in ROLES if role in layer]  # fmt: skip
+    if any("used" not in part for part in parts):
+        looks["use not measured"] = {"color": dark, "marker": "x", "lw": 0, "ms": 4}
     axes.set_axis_off()
     handles = [Line2D([], [], label=label, **look) for label, look in looks.items()]
     axes.legend(handles=handles, frameon=False, loc="upper left", labelspacing=0.8)

@@ -16,8 +16,8 @@ def tables(found: Mapping[str, Mapping[str, Seeds]]) -> str:
     lines = list[str]()
     if language := found.get(LANGUAGE):
         told = {cell: of_language(cell, seeds) for cell, seeds in language.items()}
-        lines += ["## Language", "", *_of_cells(language), "", *_of_kinds(told), ""]
-        lines += [*_of_memories(told), ""]
+        lines += ["## Language", "", *_of_cells(language), "", *of_kinds(told), ""]
+        lines += [*of_memories(told), ""]
     tasks = {task: found[task] for task in TASKS if task in found}
     if tasks:
         lines += ["## Tasks", "", *_of_tasks(tasks), "", *_of_task_memories(tasks), ""]
@@ -66,22 +66,24 @@ def _of_cells(language: Mapping[str, Seeds]) -> list[str]:
     return _table(heads, rows)
 
 
-def _of_kinds(told: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def of_kinds(told: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What probes of every kind say, over the network's own perplexity, and what of it is used."""
-    rows, apart = list[list[str]](), list[float]()
+    rows, apart = list[list[str]](), list[tuple[float, str]]()
     for cell, language in told.items():
         if not language["seeds"]:
             continue
         for number, layer in enumerate(language["layers"], 1):
             parts = [layer.get(role, {}) for role in ROLES]
             row = [f"{_written(cell)} ({language['seeds']}), layer {number}", *map(_part, parts)]
-            apart += [part["apart"] / part["over"] for part in parts if "apart" in part]
+            apart += [(part["apart"] / part["over"], f"{_written(cell)}, {part['kind']}")
+                      for part in parts if "apart" in part]  # fmt: skip
             rows.append(row)
     if not rows:
         return ["No kinds were measured."]
     said = "One seed each."
     if apart:
-        said = f"Seeds of one kind differ by {max(apart):.1%} at the most."
+        most, of = max(apart)
+        said = f"Seeds of one kind differ by {most:.1%} at the most ({of})."
     return [*_table(["mean of (seeds)", *ROLES], rows), "", said]
 
 
@@ -93,7 +95,7 @@ def _part(part: Mapping[str, Any]) -> str:
     return f"{part['kind']} {_short(part['over'])}{used}"
 
 
-def _of_memories(told: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def of_memories(told: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """How long memories last, and what a word takes of them and writes."""
     rows = [
         [

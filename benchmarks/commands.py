@@ -33,7 +33,7 @@ from benchmarks.noted import note
 GOAL = 4.0  # seconds outside the work
 WORK = "the work itself"
 GPU, LIBRARIES = "the GPU's own start", "CUDA's libraries"
-TORCH = "importing torch"
+TORCH, READING = "importing torch", "reading the corpus"
 #: By command: the module that its flags lead to.
 COMMANDS = {
     "train": "rnnlens.work.train_run", "fit": "rnnlens.work.fit_run",
@@ -48,7 +48,7 @@ PARTS: dict[str, Sequence[str]] = {
         "rnnlens.work.evaluate_run:evaluate_probes",
         "rnnlens.search.build:Builder.make",
     ),
-    "reading the corpus": (
+    READING: (
         "rnnlens.corpus.corpus:Corpus.read", "rnnlens.run.corpus_data:load_corpus",
     ),
     "encoding it": ("rnnlens.work.train_run:encode",),
@@ -80,8 +80,9 @@ PARTS: dict[str, Sequence[str]] = {
 class Clock:
     """Seconds by part; of parts within each other the innermost has them."""
 
-    def __init__(self, since: float) -> None:
+    def __init__(self, since: float, *, gpu: bool) -> None:
         self.seconds: dict[str, float] = {}
+        self._gpu = gpu  # whether it has to be started
         self._since, self._parts = since, ["all else"]
 
     def _take(self) -> None:
@@ -108,10 +109,20 @@ class Clock:
 
         @functools.wraps(function)
         def run(*args: Any, **options: Any) -> Any:
+            if name != READING:  # which a process beside this one has begun meanwhile
+                self.start_gpu()
             with self.part(name):
                 return function(*args, **options)
 
         return run
+
+    def start_gpu(self) -> None:
+        """Have the GPU's first product, if there is to be one and it was not yet."""
+        if self._gpu:
+            self._gpu = False
+            with self.part(GPU):
+                a = sys.modules["torch"].ones(64, 64, device="cuda")
+                float((a @ a).sum())
 
     def finish(self) -> Mapping[str, float]:
         """All seconds until now."""
@@ -153,7 +164,7 @@ def load_libraries(clock: Clock) -> None:
 
 def inside(since: float, words: Sequence[str], target: Path) -> int:
     """Run one command in this process, and write its seconds by part."""
-    clock = Clock(since)
+    clock = Clock(since, gpu="cpu" not in words)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command has it
     with clock.part("other imports"):
         from rnnlens.cli import main
@@ -162,15 +173,10 @@ def inside(since: float, words: Sequence[str], target: Path) -> int:
     import_torch = flags.import_torch
 
     def import_all() -> None:
-        """What a command imports where it imports torch, and the start of the GPU."""
+        """What a command imports where it imports torch."""
         load_libraries(clock)
         with clock.part(TORCH):
             import_torch()
-            import torch
-        if "cpu" not in words:
-            with clock.part(GPU):
-                a = torch.ones(64, 64, device="cuda")
-                float((a @ a).sum())
         with clock.part("other imports"):
             import_module(COMMANDS[words[0]])
             hook(clock)

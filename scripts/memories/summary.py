@@ -105,9 +105,9 @@ def _ends(values: Sequence[float]) -> list[float]:
 
 
 def rounded(told: Any) -> Any:
-    """Every number of what is told to two digits behind the point."""
+    """Every number of what is told to six digits behind the point, of which tables show two."""
     if isinstance(told, dict):
         return {name: rounded(one) for name, one in told.items()}
     if isinstance(told, list):
         return [rounded(one) for one in told]
-    return round(told, 2) if isinstance(told, float) else told
+    return round(told, 6) if isinstance(told, float) else told

@@ -8,7 +8,9 @@ import torch
 
 from rnnlens.model.cells import CELLS
 from rnnlens.model.cells.classic import LSTM, completed
+from rnnlens.model.cells.linear_memories import __name__ as MEMORIES
 from rnnlens.model.kinds import EMBEDDING, Edge, Kind, Place, joined, placed
+from rnnlens.model.linear import LinearCell
 from rnnlens.model.network import Network, NetworkConfig
 
 PAPER = "x f1 i1 o1 g1 l1 s1 c1 h1 f2 i2 o2 g2 l2 s2 c2 h2".split()
@@ -85,6 +87,22 @@ def test_every_kind_explains_itself():
         for kind in network(cell, 1).kinds:
             assert kind.name
             assert kind.equation.startswith(f"{kind.symbol} = ")
+
+
+def families(cell=LinearCell):
+    """Every family of linear memories."""
+    return [one for sub in cell.__subclasses__() for one in (sub, *families(sub))]
+
+
+def test_no_symbol_of_a_cell_is_the_letter_of_another_of_its_kinds():
+    """What a column is headed is what an edit of it is called, but for Greek letters and marks."""
+    every = {*CELLS.values(), *(one for one in families() if one.__module__ == MEMORIES)}
+    assert {"rwkv6", "rwkv7"} <= {one.name for one in every}
+    for cell in every:
+        symbols, letters = ([getattr(kind, of) for kind in cell.kinds] for of in ("symbol", "id"))
+        assert len({*symbols}) == len(symbols), cell
+        for symbol, letter in zip(symbols, letters, strict=True):
+            assert symbol == letter or symbol not in letters, (cell, letter)
 
 
 def test_a_reverse_layer_comes_after_what_follows_it():

@@ -295,7 +295,7 @@ class KimiDelta(GatedDelta):
 
 class RWKV6(LinearAttention):
     """RWKV-5 and RWKV-6: the memory is read before it is written, and the word of now is added with
-    a bonus. Its receptance is the question. Constants: `u` (H, K), the bonus.
+    a bonus. Its receptance is the question, its w the decay, a. Constants: `u` (H, K), the bonus.
     """
 
     name = "rwkv6"
@@ -304,9 +304,9 @@ class RWKV6(LinearAttention):
         _QUESTION,
         _KEY,
         _VALUE,
-        Kind("a", "decay", "w", "w = exp(-exp(...)), fixed in RWKV-5", _BELOW, range=_SHARE,
+        Kind("a", "decay", "a", "a = exp(-exp(...)), fixed in RWKV-5", _BELOW, range=_SHARE,
              gate=True),
-        Kind("k", "kept memory", "k", "k = w ∘ S₋₁", (Edge("a"), Edge("S", 1))),
+        Kind("k", "kept memory", "k", "k = a ∘ S₋₁", (Edge("a"), Edge("S", 1))),
         Kind("w", "written memory", "w", "w = K ⊗ v", (Edge("K"), Edge("v"))),
         _memory("S = k + w"),
         Kind("r", "read", "r", "r = q (S₋₁ + u ∘ K ⊗ v)",
@@ -323,7 +323,7 @@ class RWKV6(LinearAttention):
 
 class RWKV7(LinearAttention):
     """RWKV-7, a delta rule that erases one key and writes another. Its receptance is the question,
-    and κ, of length 1, the key that is erased.
+    and κ, of length 1, the key that is erased; its w and a are the decay, a, and the strength, b.
     """
 
     name = "rwkv7"
@@ -333,11 +333,11 @@ class RWKV7(LinearAttention):
         _KEY,
         _VALUE,
         Kind("g", "removed key", "κ", "κ = W_K x ∘ ξ, of length 1", _BELOW, range=(-1.0, 1.0)),
-        Kind("b", "strength of the removal", "a", "a = σ(W_a x)", _BELOW, range=_SHARE, gate=True),
-        Kind("a", "decay", "w", "w = exp(-e^(-1/2) σ(W_w x))", _BELOW, range=_SHARE, gate=True),
-        Kind("e", "erased memory", "e", "e = (a ∘ κ) ⊗ (κ S₋₁)",
+        Kind("b", "strength of the removal", "b", "b = σ(W_b x)", _BELOW, range=_SHARE, gate=True),
+        Kind("a", "decay", "a", "a = exp(-e^(-1/2) σ(W_a x))", _BELOW, range=_SHARE, gate=True),
+        Kind("e", "erased memory", "e", "e = (b ∘ κ) ⊗ (κ S₋₁)",
              (Edge("b"), Edge("g"), Edge("S", 1))),
-        Kind("k", "kept memory", "k", "k = w ∘ S₋₁ - e", (Edge("a"), Edge("e"), Edge("S", 1))),
+        Kind("k", "kept memory", "k", "k = a ∘ S₋₁ - e", (Edge("a"), Edge("e"), Edge("S", 1))),
         Kind("w", "written memory", "w", "w = K ⊗ v", (Edge("K"), Edge("v"))),
         _memory("S = k + w", "e"),
         _read("r = q S", "q", "S"),

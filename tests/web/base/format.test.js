@@ -82,5 +82,9 @@ test("what a rectangle stands for is said by the rule that it follows", () => {
   const asked = { semantic: "output", follows: true };
   assert.match(format.readHelp({ ...asked, rule: "excess" }), /the group that is most above its base rate\./);
   assert.match(format.readHelp({ ...asked, rule: "paper" }), /the group that leads among them\./);
+  for (const each of [{ alone: true }, { several: true }]) {
+    assert.match(format.readHelp({ ...asked, ...each, rule: "excess" }), /the label that is most above its base rate, paler nearer to it\./);
+    assert.match(format.readHelp({ ...asked, ...each, rule: "paper" }), /the likeliest, paler where it is less probable\./);
+  }
   assert.match(format.readHelp({ ...asked, scale: {} }), /Number: the mean, and of the model itself its own\./);
 });

@@ -198,9 +198,10 @@ export function semanticHelp(semantic, follows = true, numbers = false, whole = 
  * @param {{semantic: string, follows: boolean, numbers?: boolean, several?: boolean, alone?: boolean, scale?: object | null, answer?: string | null, rule?: string, pairs?: Pair[]}} grid
  */
 export function readHelp({ semantic, follows, numbers = false, several = false, alone = false, scale = null, answer = null, rule = "excess", pairs = [] }) {
+  const label = `Rectangle: the ${rule === "excess" ? "label that is most above its base rate, paler nearer to it" : "likeliest, paler where it is less probable"}.`;
   const drawn = scale ? "Number: the mean, and of the model itself its own. Bars: how probable each part of the axis is. Rectangle: the median, paler where the state tells less."
-    : several ? "Bars: how probable each label is by itself. Rectangle: the likeliest, paler where it is less probable."
-    : alone ? "Bars: the most probable labels. Rectangle: the likeliest, paler where it is less probable."
+    : several ? `Bars: how probable each label is by itself. ${label}`
+    : alone ? `Bars: the most probable labels. ${label}`
     : `Bars: the most probable labels. Rectangle: the group that ${rule === "excess" ? "is most above its base rate" : "leads among them"}.`;
   const own = /^(output[+-]|input)/.test(semantic) && follows;
   return `${semanticHelp(semantic, follows, numbers, answer !== null)} ${drawn}`

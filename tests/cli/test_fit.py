@@ -49,6 +49,17 @@ def test_a_brief_fit_is_not_saved_just_before_its_probes_are_written(
     assert len(saved) == saves
 
 
+@pytest.mark.parametrize(
+    ("worse", "said"), [(0, ""), (2, " 2 of 17 kinds (x, f1),"), (6, " 6 of 17 kinds,")]
+)
+def test_it_says_which_kinds_are_given_the_frequencies(command, run_copy, monkeypatch, worse, said):
+    monkeypatch.setattr(Fitter, "_settled", lambda self: [k >= worse for k in range(17)])
+    answer = command("fit", run_copy, "--epochs", "1", *CPU)
+    told = [line for line in answer.out.splitlines() if "frequencies" in line]
+    assert len(told) == bool(worse)
+    assert said in "".join(told)
+
+
 def test_a_fit_leaves_probes_and_no_checkpoint(fitted_run):
     run = Run(fitted_run)
     assert not run.fit_checkpoint.exists()

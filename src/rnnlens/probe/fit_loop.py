@@ -17,7 +17,7 @@ from rnnlens.probe import semantics
 from rnnlens.probe.coverage import widths_of
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fitting import FitConfig, FitProgress, Fitter
-from rnnlens.probe.probes import Probes, limit_tensors
+from rnnlens.probe.probes import Probes, Stack, limit_tensors
 
 _REMEDY = "give --anew to fit anew"
 
@@ -51,6 +51,9 @@ class FitObserver:
 
             fitter.run(advance, progress.begin)
 
+    def kept(self, semantic: str, stack: Stack) -> None:
+        """Note what is kept of the probes of a semantic, some of which may be silent."""
+
     def after_semantic(self, done: Mapping[str, Tensor], *, last: bool) -> None:
         """Note that one more semantic is finished; the `last` of all: the probes come at once."""
 
@@ -69,7 +72,9 @@ def fit_probes(
             continue
         fitter = Fitter(dataset, semantic, config, processes)
         observer.run(fitter, done)
-        done |= fitter.result().tensors(semantic) | {f"{semantic}/counts": fitter.counts}
+        stack = fitter.result()
+        observer.kept(semantic, stack)
+        done |= stack.tensors(semantic) | {f"{semantic}/counts": fitter.counts}
         done |= limit_tensors(semantic, fitter.limits())
         for kind, spread in fitter.spreads.items():
             done = spread.tensors(kind) | done  # the first semantic's is as good as any

@@ -19,6 +19,7 @@ from rnnlens.model.train.perplexity import perplexity
 from rnnlens.probe.dataset import Dataset
 from rnnlens.probe.fit_loop import FitObserver, SavedFit, fit_probes, save_fit
 from rnnlens.probe.fitting import FitConfig, Fitter
+from rnnlens.probe.probes import Stack
 from rnnlens.run.corpus_data import Moved, of_model, run_dataset
 from rnnlens.run.folder import Run, kept_runs, run_at
 from rnnlens.work.observer import Observer, Resumable, among, check_seconds
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # a command that fits needs none of it
     from rnnlens.work.user_runs import ModuleRun, StatesRun
 
 _LINES = 12  # about epochs, at most about
+_NAMED = 5  # kinds without a probe of their own, at most; of more it is said how many
 _BRIEF = 60.0  # seconds of a fit that is not saved for the moment until its probes are written
 
 
@@ -157,6 +159,16 @@ class _SavingObserver(FitObserver):
 
     def finished(self) -> dict[str, Tensor]:
         return self.saved.done if self.saved else {}
+
+    def kept(self, semantic: str, stack: Stack) -> None:
+        silent = [kind for kind in stack.kinds if kind in stack.silent()]
+        if silent:  # the perplexities that were told are not what is kept
+            names = f" ({', '.join(silent)})" if len(silent) <= _NAMED else ""
+            self.job.observer.say(
+                f"{semantic}: the labels' frequencies are kept for {len(silent)} of "
+                f"{len(stack.kinds)} kinds{names}, whose probes are no better; for more, train "
+                "longer, or fit longer (--epochs)"
+            )
 
     def after_semantic(self, done: Mapping[str, Tensor], *, last: bool) -> None:
         brief = last and time.monotonic() - self.began < _BRIEF

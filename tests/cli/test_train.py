@@ -14,8 +14,10 @@ from rnnlens.base.errors import RnnlensError
 from rnnlens.base.files import locked, sha256
 from rnnlens.corpus.corpus import Corpus, CorpusConfig
 from rnnlens.model.train import training
+from rnnlens.model.train.training import TrainingConfig
 from rnnlens.reading.session import TEXTS
 from rnnlens.run.folder import Run
+from rnnlens.work.train_run import _too_little
 
 FILES = {
     "run.json", "vocabulary.json", "colours.json", "model.json", "model.safetensors",
@@ -93,10 +95,27 @@ def test_it_prints_what_it_read_each_epoch_and_the_result(command, corpus_file, 
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
     starts = ["corpus", "train", "valid", "test", "colours", "epoch 1/2", "epoch 2/2", "  ",
-              "train", "valid", "test"]  # fmt: skip
+              "train", "valid", "test", "it predicts no better"]  # fmt: skip
     assert len(lines) == len(starts)
     assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True))
+    assert lines[-1].endswith("give more --epochs (now 2), or a smaller --batch (now 16)")
     assert (tmp_path / "run" / "training.log").read_text().splitlines() == lines[5:7]
+
+
+@pytest.mark.parametrize(
+    ("test", "valid", "told"),
+    [((9, 8), (1, 8), "9.00"), ((1, 8), (9, 8), ""), (None, (8, 8), "8.00"), (None, None, "")],
+)
+def test_what_is_not_predicted_is_not_compared_with_frequencies(test, valid, told):
+    none = {"pairs": 0, "perplexity": None, "unigram": None}
+    parts = {"test": test, "valid": valid}
+    model = {
+        name: dict(zip(none, (5, *two), strict=True)) if two else none
+        for name, two in parts.items()
+    }
+    said = _too_little(model, 12, TrainingConfig())
+    assert bool(said) == bool(told)
+    assert told in said
 
 
 def test_the_same_command_again_finds_the_run_trained(command, corpus_file, tiny, run_copy):

@@ -369,3 +369,19 @@ class _Job:
         self.run.write_record({**record, "status": TRAINED, "metrics": metrics})
         remove(self.run.checkpoint)
         self.observer.say(model_table(evaluation.model))
+        if said := _too_little(evaluation.model, progress.epoch * trainer.steps, trainer.config):
+            self.observer.say(said)
+
+
+def _too_little(model: Mapping[str, Mapping[str, Any]], steps: int, config: TrainingConfig) -> str:
+    """What to do where so many steps gave a network that predicts no better than the labels'
+    frequencies, by the test or else the validation sentences; empty where it does.
+    """
+    row = next((model[name] for name in ("test", "valid") if model[name]["pairs"]), None)
+    if row is None or row["perplexity"] < row["unigram"]:
+        return ""
+    return (
+        f"it predicts no better than the labels' frequencies (perplexity {row['perplexity']:.2f}, "
+        f"and {row['unigram']:.2f}): {steps:,} step(s) may be too few; give more --epochs (now "
+        f"{config.epochs}), or a smaller --batch (now {config.batch})"
+    )

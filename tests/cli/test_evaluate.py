@@ -9,7 +9,7 @@ import pytest
 from tests import grammar
 from tests.runfiles import contents, edit
 
-from rnnlens.cli.evaluate_command import reach_table
+from rnnlens.cli.evaluate_command import reach_table, tables
 from rnnlens.run.scores import Scores
 
 
@@ -52,6 +52,26 @@ def test_the_table_shows_the_same_numbers(command, run_copy):
         between = f"{ends['low']:.2f} to {ends['high']:.2f}".split() if ends else ["-"]
         shown = [f"{row['perplexity']:.2f}", *between, f"{row['unigram']:.2f}"]
         assert line.split() == [name, str(row["sentences"]), str(row["pairs"]), *shown]
+
+
+def test_few_pairs_are_listed_as_not_told_apart_and_none_that_say_nothing(command, run_copy):
+    assert command("fit", run_copy, "--epochs", "1", "--device", "cpu").code == 0
+    found = json.loads(command("eval", run_copy, "--json", "--device", "cpu").out)
+    for k, row in enumerate(found["probes"]):
+        row["perplexity"] = 50.0 + k
+        row["below"] = {other["kind"]: 0.5 for other in found["probes"]}
+
+    def told(unigram: float) -> list[str]:
+        for row in found["probes"]:
+            row["unigram"] = unigram
+        lines = tables(found)[1].splitlines()
+        return [line for line in lines if line.startswith("not told apart: ")]
+
+    assert told(50.0) == []
+    assert told(52.0)[0].count(" below ") == 2
+    (line,) = told(90.0)
+    assert line.count(" below ") == 6
+    assert line.endswith(f"; and {len(found['probes']) - 7} more pairs")
 
 
 def test_a_corpus_that_moved_is_found_where_one_says(command, tiny, tmp_path):

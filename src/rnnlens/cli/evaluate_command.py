@@ -26,7 +26,8 @@ right (accuracy), the mean F1 of their labels, and which labels they take for wh
 
 Numbers have 95% intervals, low to high, by resampling sentences; the test figures of the model are
 also told without the sentences that occur in training. Where two kinds come out in another order in
-more than one in forty of the resampled texts, they are listed as not told apart.
+more than one in forty of the resampled texts, they are listed as not told apart, six pairs at
+most, and none of two kinds that are no better than the frequencies of labels.
 
 With --used it is also asked whether the model uses what a probe reads. A state is pushed towards a
 label by two deviations of the states' own covariance: `used` is what the model's own
@@ -59,6 +60,7 @@ examples:
 _NO_MORE = 2e-4  # of the frequencies' perplexity: what half precision changes in it
 _MORE = (("error", "error"), ("precision", "precision"))  # of numbers, and of sets of labels
 _NEARLY_ALWAYS = 0.975  # of the resampled texts
+_CLOSE = 6  # pairs of kinds that are not told apart, at most; of more it is said how many
 
 
 def add_to(verbs: Any) -> None:
@@ -172,18 +174,25 @@ def _score_table(semantic: str, rows: list[dict[str, Any]]) -> str:
     lines += [_beside(name, rows[0][key]) for name, key in more]
     lines += [] if sure else [too_few(sentences)]
     if close := not_told_apart(rows):
-        lines.append("not told apart: " + "; ".join(
-            f"{a} below {b} in {share:.0%} of resamples" for a, b, share in close))  # fmt: skip
+        said = [f"{a} below {b} in {share:.0%} of resamples" for a, b, share in close[:_CLOSE]]
+        if left := len(close) - len(said):
+            said.append(f"and {left} more {'pairs' if left > 1 else 'pair'}")
+        lines.append("not told apart: " + "; ".join(said))
     return "\n".join(lines)
 
 
 def not_told_apart(rows: list[dict[str, Any]]) -> list[tuple[str, str, float]]:
     """Kinds that follow one another in the order of their perplexities, and in which share of the
-    resampled texts the first is below the second, where that is not nearly always.
+    resampled texts the first is below the second, where that is not nearly always. Those that are
+    both no better than the frequencies are left out: which of them is below another says nothing.
     """
     measured = [row for row in rows if row["perplexity"] is not None and row["below"]]
     order = sorted(measured, key=lambda row: float(row["perplexity"]))
-    pairs = ((a["kind"], b["kind"], a["below"].get(b["kind"], 1.0)) for a, b in pairwise(order))
+    pairs = (
+        (a["kind"], b["kind"], a["below"].get(b["kind"], 1.0))
+        for a, b in pairwise(order)
+        if a["perplexity"] < a["unigram"] * (1 - _NO_MORE)
+    )
     return [pair for pair in pairs if pair[2] < _NEARLY_ALWAYS]
 
 

@@ -87,8 +87,16 @@ test("intervals are lines across the ends of bars, and close neighbours are name
   lines.forEach(([low, high], k) => {
     assert.ok(Math.abs(low - at(scores[k].perplexity - 20)) < 0.1 && Math.abs(high - at(scores[k].perplexity + 30)) < 0.1);
   });
-  assert.deepEqual(close(scores), ["g2 below s2 in 62% of resamples"]);
-  assert.deepEqual(close(scores.map(({ below, ...rest }) => rest)), []);
+  assert.deepEqual(close(scores, 676), ["g2 below s2 in 62% of resamples"]);
+  assert.deepEqual(close(scores, 110), [], "of kinds that say nothing no order is told");
+  assert.deepEqual(close(scores.map(({ below, ...rest }) => rest), 676), []);
+});
+
+test("of many kinds that are not told apart a few pairs are named, and the rest counted", () => {
+  const tied = (count) => Array.from({ length: count }, (_, k) => ({ kind: `k${k}`, perplexity: 100 + k, below: { [`k${k + 1}`]: 0.5 } }));
+  assert.equal(close(tied(7), 676).length, 6);
+  assert.deepEqual(close(tied(8), 676).slice(5), ["k5 below k6 in 50% of resamples", "and 1 more pair"]);
+  assert.deepEqual(close(tied(12), 676).slice(6), ["and 5 more pairs"]);
 });
 
 test("names of lines that lie close stand side by side, and others where their lines are", () => {

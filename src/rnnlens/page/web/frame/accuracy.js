@@ -21,6 +21,8 @@ const READ_USED = "What can be read in a state need not be used by the model. Th
   + "log-probability of a label gains when a state is pushed towards it, by two deviations of the states themselves, over a push of equal size along the gradient.";
 const SURE = "Thin lines are 95% intervals over sentences.";
 const NEARLY = 0.975; // of the resampled texts: rarer, and the order of two kinds is not told
+const NO_MORE = 2e-4; // of the frequencies' perplexity: what half precision changes in it
+const CLOSE = 6; // pairs that are not told apart, at most; of more it is said how many
 const BETTER = "Some probes predict better than the model itself (below 1 in the column \u201c× the model\u2019s\u201d): their parts hold what the model\u2019s "
   + "output layer does not yet make use of, which is usual of small or little-trained networks.";
 const BELOW = 0.98; // of the model's perplexity: nearer it is no better
@@ -184,13 +186,20 @@ function against(value, control) {
   return html("td", {}, known ? hundredths(value) : "", ...(known && typeof control === "number" ? [" ", html("small", { class: "soft sure" }, `(${hundredths(control)})`)] : []));
 }
 
-/** Which kinds are not told apart: neighbours by perplexity whose order another draw of sentences often turns. @param {Score[]} scores */
-export function close(scores) {
+/**
+ * Which kinds are not told apart: neighbours by perplexity whose order another draw of sentences often turns. Those that are both no
+ * better than the frequencies are left out: which of them is below another says nothing.
+ * @param {Score[]} scores @param {number} unigram
+ */
+export function close(scores, unigram) {
   const order = scores.filter(({ perplexity: p, below }) => p !== null && below).sort((a, b) => Number(a.perplexity) - Number(b.perplexity));
-  return order.slice(1).flatMap((second, k) => {
+  const pairs = order.slice(1).flatMap((second, k) => {
+    if (Number(order[k].perplexity) >= unigram * (1 - NO_MORE)) return [];
     const share = order[k].below[second.kind] ?? 1;
     return share < NEARLY ? [`${order[k].kind} below ${second.kind} in ${Math.round(share * 100)}% of resamples`] : [];
   });
+  const more = pairs.length - CLOSE;
+  return more > 0 ? [...pairs.slice(0, CLOSE), `and ${more} more ${more > 1 ? "pairs" : "pair"}`] : pairs;
 }
 
 /** What the numbers of the table are of, and of how many. @param {Score[]} scores */
@@ -298,13 +307,13 @@ export function accuracyPage(found, semantic, columns, width, measure) {
   const measured = semantic !== null && Object.hasOwn(found.semantics, semantic);
   const asked = measured ? semantic : Object.keys(found.semantics)[0] ?? "output";
   const scores = Object.hasOwn(found.semantics, asked) ? found.semantics[asked] : [];
+  const lines = baselines(found, asked), near = close(scores, lines.find(([name]) => name === "unigram")?.[1] ?? Infinity);
   const heading = html("h2", {}, `How well each part predicts the ${semanticName(asked, found.follows, found.numbers)}`);
   const help = html("p", { class: "soft" }, `${semanticHelp(asked, found.follows, found.numbers)} `,
     "The bars show the ", html("span", meaning("perplexity"), "perplexity"), ` of each part\u2019s probe on test sentences: shorter is better.${also(scores)}`,
     scores.some((score) => score.used) ? ` ${READ_USED}` : "", betters(scores) ? ` ${BETTER}` : "",
-    scores.some((score) => score.intervals?.perplexity) ? ` ${SURE}` : "", close(scores).length ? ` Not told apart: ${close(scores).join("; ")}.` : "");
+    scores.some((score) => score.intervals?.perplexity) ? ` ${SURE}` : "", near.length ? ` Not told apart: ${near.join("; ")}.` : "");
   if (found.rounding) help.append(` ${found.rounding}`);
-  const lines = baselines(found, asked);
   const todo = "No part has been measured yet: run rnnlens fit, then rnnlens eval.";
   const answers = answered(found, width, measure);
   if (!scores.length) return [heading, html("p", {}, `${lead(lines)}. ${todo}`), ...answers];

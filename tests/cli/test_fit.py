@@ -60,6 +60,13 @@ def test_it_says_which_kinds_are_given_the_frequencies(command, run_copy, monkey
     assert said in "".join(told)
 
 
+def test_how_a_long_fit_gets_shorter_is_told_as_flags(command, run_copy, monkeypatch):
+    monkeypatch.setattr("rnnlens.probe.fitting.MANY", 0)
+    monkeypatch.setattr("rnnlens.probe.needed_time._LONG", 0)
+    told = command("fit", run_copy, "--epochs", "8", *CPU).err
+    assert "; --epochs 3 makes it about" in told
+
+
 def test_a_fit_leaves_probes_and_no_checkpoint(fitted_run):
     run = Run(fitted_run)
     assert not run.fit_checkpoint.exists()

@@ -226,9 +226,9 @@ def test_chunks_that_are_shuffled_as_a_whole_come_to_the_same_probes(
 
 def test_a_shorter_fit_is_known(network, train, valid):
     fitter = fitted(network, train, valid, epochs=0)
-    assert fitter.shorter("--{} {}") == (f"--states {fitter.pairs // 4}", 1 / 4)
-    fitter.epochs = 8
-    assert fitter.shorter("{}={}") == ("epochs=3", 3 / 8)  # in one, some kinds learn nothing
+    assert fitter.shorter == (f"states={fitter.pairs // 4}", 1 / 4)
+    fitter.epochs, fitter.style = 8, "--{} {}"
+    assert fitter.shorter == ("--epochs 3", 3 / 8)  # in one, some kinds learn nothing
 
 
 def test_every_epoch_has_the_same_chunks_in_another_order_and_traces_none_again(

@@ -16,7 +16,7 @@ from rnnlens.model.train.distributed import Processes
 from rnnlens.probe import semantics
 from rnnlens.probe.coverage import widths_of
 from rnnlens.probe.dataset import Dataset
-from rnnlens.probe.fitting import FitConfig, FitProgress, Fitter
+from rnnlens.probe.fitting import IN_PYTHON, FitConfig, FitProgress, Fitter
 from rnnlens.probe.probes import Probes, Stack, limit_tensors
 
 _REMEDY = "give --anew to fit anew"
@@ -26,6 +26,7 @@ class FitObserver:
     """Who a fit reports to: this one shows a bar, keeps nothing, and lets it go on to the end."""
 
     saves = False  # whether the probes are written to a file, which must be able to hold them
+    style = IN_PYTHON  # how a setting is written
 
     def __init__(self, title: str = "") -> None:
         """`title` stands in front of the semantic, beside the bar."""
@@ -42,7 +43,7 @@ class FitObserver:
             unit="chunk",
             device=fitter.device,
             title=f"{self.title}{fitter.semantic}",
-            shorter=fitter.shorter("{}={}"),
+            shorter=fitter.shorter,
         ) as progress:
 
             def advance() -> bool:
@@ -70,7 +71,7 @@ def fit_probes(
     for semantic in names:
         if any(name.startswith(f"{semantic}/") for name in done):
             continue
-        fitter = Fitter(dataset, semantic, config, processes)
+        fitter = Fitter(dataset, semantic, config, processes, observer.style)
         observer.run(fitter, done)
         stack = fitter.result()
         observer.kept(semantic, stack)

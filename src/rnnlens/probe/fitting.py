@@ -56,6 +56,8 @@ _FROM_PRIOR = 5  # factor of the learning rate where fitting starts from the pri
 _ENOUGH_OF_FEW, _BATCH_OF_FEW, _RATE_OF_FEW = 8_000_000, 1024, 0.3
 _SMALL_OF_FEW = 128  # as _SMALL
 
+IN_PYTHON = "{}={}"  # how a setting is written
+
 Result = TypeVar("Result")
 
 
@@ -133,11 +135,13 @@ class Fitter:
         semantic: str,
         config: FitConfig,
         processes: Processes | None = None,
+        style: str = IN_PYTHON,
     ) -> None:
+        """`style` is how a setting is written to whoever asked for the fit."""
         config.check()
         config = dataset.settled(config)
         self.config, self.device = config, dataset.device
-        self.semantic, self.processes = semantic, processes or Processes()
+        self.semantic, self.processes, self.style = semantic, processes or Processes(), style
         self.answers = dataset.answers_to(semantic)
         from_readout = config.closed_form and semantic == "output"
         readout = dataset.classifier if from_readout else None
@@ -184,7 +188,7 @@ class Fitter:
         self.estimate = self._estimated(chunk, read, last)
         if self.estimate and self.processes.first:
             machine = "GPU" if self.device.type == "cuda" else "CPU"
-            if said := self.estimate.said(machine, self.shorter("{}={}")):
+            if said := self.estimate.said(machine, self.shorter):
                 to_stderr(f"{self.semantic}: {said}")
 
     def _begin(self) -> None:
@@ -320,15 +324,13 @@ class Fitter:
         """How many chunks an epoch has."""
         return len(self._plan())
 
-    def shorter(self, style: str) -> tuple[str, float]:
-        """A setting that makes the fit shorter, and the share of its time that is left then.
-
-        `style` is how a setting is written: `--{} {}`.
-        """
+    @property
+    def shorter(self) -> tuple[str, float]:
+        """A setting that makes the fit shorter, and the share of its time that is left then."""
         if self.epochs > _LEAST_EPOCHS:  # in fewer, some kinds learn nothing
             fewer = max(_LEAST_EPOCHS, self.epochs // 4)
-            return style.format("epochs", fewer), fewer / self.epochs
-        return style.format("states", max(1, self.recipe.states // 4)), 1 / 4
+            return self.style.format("epochs", fewer), fewer / self.epochs
+        return self.style.format("states", max(1, self.recipe.states // 4)), 1 / 4
 
     @property
     def shuffles(self) -> bool:

@@ -147,7 +147,7 @@ class _Job:
 class _SavingObserver(FitObserver):
     """Saves a fit into its run, and continues one that was saved there."""
 
-    saves = True
+    saves, style = True, "--{} {}"
 
     def __init__(self, run: Run, job: _Job) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ class _SavingObserver(FitObserver):
             done=fitter.progress.epoch * chunks + fitter.progress.chunk,
             unit="chunk",
             device=fitter.device,
-            shorter=fitter.shorter("--{} {}"),
+            shorter=fitter.shorter,
             seconds=self.job.seconds,
             look=look,
             save=lambda: save_fit(self.folder.fit_checkpoint, self.identity, done, fitter),

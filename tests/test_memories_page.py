@@ -376,6 +376,23 @@ def test_what_is_above_a_panel_or_missing_is_drawn():
     assert max(lines[1]) == top
 
 
+@pytest.mark.parametrize(
+    ("over", "ticks"), [(1.2, [1, 1.5]), (0.3, [0.5, 1]), (0.004, [0.01, 0.1])]
+)
+def test_what_is_below_the_network_itself_is_within_its_panel(over, ticks):
+    """As of a network that has hardly learnt: its probes say more than it does."""
+    cells = copy.deepcopy({cell: CELLS[cell] for cell in ("lstm", "gla")})
+    cells["gla"]["layers"][0]["kept"]["over"] = over
+    limits = set()
+    for cell in cells:  # all panels have the same
+        axes = Figure().subplots()
+        picture.panel(axes, cell, cells, lowest=True)
+        limits.add(axes.get_ylim())
+        assert list(axes.get_yticks())[:2] == pytest.approx(ticks)
+    [(least, _)] = limits
+    assert least == (picture._LEAST if over > 1 else 0.95 * over)
+
+
 def test_a_picture_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     path = tmp_path / "none" / "one.svg"
     monkeypatch.setattr("sys.argv", ["picture", str(DOCS / "memories.json"), str(path)])

@@ -32,8 +32,9 @@ _NAMES = {"embedding": "word", "sum": "sum", "read": "read"}  # of parts, where 
 _LAYERS = ("#a6cee3", "#62a8d1", "#2a7ab5", "#08426f")  # the last of a network is the darkest
 _OTHER, _TEXT = "#b8b8b8", "#333333"
 _ACROSS, _SIZE, _DOTS = 4, (9.0, 8.2), 160
-_LEAST, _MOST = 0.92, 6.5  # of perplexities over the network's own
-_TICKS = (1, 1.5, 2, 3, 4, 6)
+_LEAST, _MOST = 0.92, 6.5  # of perplexities over the network's own, unless some are less
+_TICKS, _BELOW = (1, 1.5, 2, 3, 4, 6), (0.2, 0.5)
+_POWERS = tuple(10.0**power for power in range(-8, 1))  # where the others would touch each other
 _SMALL: dict[str, Any] = {"fontsize": 7, "color": "#555555", "in_layout": False}
 _ABOVE: dict[str, Any] = {**_SMALL, "xycoords": "axes fraction", "textcoords": "offset points"}
 _EXPLAINED = """Half-life: of half of the last
@@ -143,14 +144,23 @@ def panel(axes: Any, cell: str, cells: Mapping[str, Mapping[str, Any]], *, lowes
         _dots(axes, layer, colour)
     axes.axhline(1, color=_OTHER, lw=0.6, ls=":", zorder=0)
     axes.set_yscale("log")
-    axes.set_ylim(_LEAST, _MOST)
-    axes.set_yticks(_TICKS, [f"{tick:g}" for tick in _TICKS])
+    least = _least(cells)
+    ticks = [tick for tick in ((*_BELOW, *_TICKS) if least > 0.1 else _POWERS) if tick >= least]
+    axes.set_ylim(least, _MOST)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_xlim(-0.5, len(ROLES) - 0.5)
     names = [_NAMES.get(role, role) for role in ROLES]
     axes.set_xticks(range(len(ROLES)), names, rotation=60, ha="right", rotation_mode="anchor")
     axes.tick_params(axis="x", length=2, labelbottom=lowest)
     _title(axes, cell, cells)
+
+
+def _least(cells: Mapping[str, Mapping[str, Any]]) -> float:
+    """Where panels begin: what some probe says better than its network is to be seen, too."""
+    over = (part["over"] for told in cells.values() for layer in told["layers"]
+            for role, part in layer.items() if role in ROLES)  # fmt: skip
+    return float(min([_LEAST, *(0.95 * value for value in over)]))
 
 
 def _line(axes: Any, layers: Sequence[Mapping[str, Any]], number: int, **look: Any) -> None:

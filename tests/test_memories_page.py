@@ -12,6 +12,7 @@ from itertools import takewhile
 
 import numpy as np
 import pytest
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from scripts.memories import picture, tables
 from scripts.memories.picture import draw, main, mean_of
@@ -295,6 +296,43 @@ def test_what_was_not_measured_is_explained_where_there_is_some(tmp_path):
                                                         tmp_path / "memories.svg"))  # fmt: skip
     assert "use not measured" in made
     assert "use not measured" not in there
+
+
+def test_the_note_tells_of_what_was_measured_alone():
+    def plain(cells):
+        return " ".join(picture._explained(cells).split())
+
+    every = plain(OF_LANGUAGE)
+    for said in ("Half-life, in words", "Erased: ", "(chance: parity .50, S₃ .17, recall .13)."):
+        assert said in every
+    cells = copy.deepcopy({cell: CELLS[cell] for cell in ("lstm", "gla")})  # which erase nothing
+    for told in cells.values():
+        told["tasks"] = {"parity": told["tasks"]["parity"]}
+    assert "Erased" not in plain(cells)
+    assert plain(cells).endswith("(chance: parity .50).")
+    for told in cells.values():
+        told["tasks"] = {"brackets": [0.5, 0.5]}  # which no panel shows
+    assert plain(cells).endswith("units or heads.")
+    for told in cells.values():
+        del told["layers"][-1]["lasts"]
+    assert plain(cells) == ""
+
+
+def test_the_note_touches_nothing():
+    cells = copy.deepcopy(OF_LANGUAGE)
+    del cells["gla"]["layers"][1]["kept"]["used"]  # so that the key is as long as it can be
+    figure = Figure(figsize=picture._SIZE, layout="constrained")
+    panels = figure.subplots(3, picture._ACROSS, sharex=True, sharey=True)
+    for axes in (panels[0, 0], panels[1, -1], panels[2, 0]):
+        picture.panel(axes, "gla", cells, lowest=axes is panels[2, 0])
+    key, below = panels[:2, -1]
+    with rc_context({"font.size": 8}):
+        picture._key(key, cells)
+    figure.draw_without_rendering()
+    note = key.texts[0].get_window_extent()
+    assert note.x1 < key.get_window_extent().x1
+    assert note.y1 < key.get_legend().get_window_extent().y0
+    assert note.y0 > max(text.get_window_extent().y1 for text in (below.title, *below.texts))
 
 
 @pytest.mark.parametrize("over", [-1.0, 0.0, "3", None, math.nan, math.inf])

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any
 
 import numpy as np
@@ -37,12 +38,8 @@ _TICKS, _BELOW = (1, 1.5, 2, 3, 4, 6), (0.2, 0.5)
 _POWERS = tuple(10.0**power for power in range(-8, 1))  # where the others would touch each other
 _SMALL: dict[str, Any] = {"fontsize": 7, "color": "#555555", "in_layout": False}
 _ABOVE: dict[str, Any] = {**_SMALL, "xycoords": "axes fraction", "textcoords": "offset points"}
-_EXPLAINED = """Half-life: of half of the last
-memory's units. Erased: at each word,
-by the delta rule. Right answers at twice
-the length learnt from, least to most of
-three or four networks (chance:
-parity .50, S₃ .17, recall .13)."""
+_CHANCE = {"parity": ".50", "products": ".17", "recall": ".13"}
+_WIDE = 37  # letters of a line that stay within a panel
 
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -232,7 +229,24 @@ def _key(axes: Any, cells: Mapping[str, Mapping[str, Any]]) -> None:
     axes.set_axis_off()
     handles = [Line2D([], [], label=label, **look) for label, look in looks.items()]
     axes.legend(handles=handles, frameon=False, loc="upper left", labelspacing=0.8)
-    axes.text(0.02, 0.34, _EXPLAINED, va="top", transform=axes.transAxes, **_SMALL)
+    axes.text(0.02, 0.42, _explained(cells), va="top", transform=axes.transAxes, **_SMALL)
+
+
+def _explained(cells: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the titles of panels tell, as far as some panel does."""
+    said = list[str]()
+    last = [told["layers"][-1] for told in cells.values()]
+    lasts = [layer["lasts"] for layer in last if "lasts" in layer]
+    if lasts:
+        said.append("Half-life, in words: the median of the last memory's units or heads.")
+    if any(max(one["erased"]) for one in lasts):
+        said.append("Erased: at each word, by the delta rule.")
+    chance = [f"{short}\N{NO-BREAK SPACE}{_CHANCE[task]}" for task, short in _TASKS.items()
+              if any(task in told["tasks"] for told in cells.values())]  # fmt: skip
+    if chance:
+        said.append("Right answers at twice the length learnt from, least to most of the networks "
+                    f"(chance: {', '.join(chance)}).")  # fmt: skip
+    return fill(" ".join(said), _WIDE)
 
 
 def main() -> None:

@@ -379,12 +379,32 @@ def test_a_damaged_summary_is_refused_or_drawn(tmp_path):
     assert seen == {"refused", "drawn"}
 
 
-@pytest.mark.parametrize("text", [None, "", "{", "[]", "{}", '{"lstm": {"seeds": 1}}', "folder"])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "is missing; python -m scripts.memories FOLDER --corpus CORPUS writes one"),
+        ('{"gru": {"tasks": {"parity": [0.5, 0.5]}}}',
+         "has tasks alone; measure kinds with --corpus CORPUS"),
+        ('{"gru": {"test": [9.0], "seeds": 0, "layers": [{}], "tasks": {}}}',
+         "has no kinds; measure them with --parts kinds"),
+    ],
+)  # fmt: skip
+def test_what_a_summary_lacks_is_told(tmp_path, text, told, monkeypatch):
+    path = tmp_path / "summary.json"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setattr("sys.argv", ["picture", str(path), str(tmp_path / "one.svg")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert str(ended.value) == f"{path} {told}"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"lstm": {"seeds": 1}}', "folder"])
 def test_what_is_no_summary_is_one_line(tmp_path, text, monkeypatch, capsys):
     path, picture = tmp_path / "summary.json", tmp_path / "one.svg"
     if text == "folder":
         path.mkdir()
-    elif text is not None:
+    else:
         path.write_text(text)
     monkeypatch.setattr("sys.argv", ["picture", str(path), str(picture)])
     with pytest.raises(SystemExit) as ended:

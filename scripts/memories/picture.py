@@ -38,6 +38,7 @@ _TICKS, _BELOW = (1, 1.5, 2, 3, 4, 6), (0.2, 0.5)
 _POWERS = tuple(10.0**power for power in range(-8, 1))  # where the others would touch each other
 _SMALL: dict[str, Any] = {"fontsize": 7, "color": "#555555", "in_layout": False}
 _ABOVE: dict[str, Any] = {**_SMALL, "xycoords": "axes fraction", "textcoords": "offset points"}
+_MEASURE = "scripts.memories FOLDER --corpus CORPUS"
 _CHANCE = {"parity": ".50", "products": ".17", "recall": ".13"}
 _WIDE = 37  # letters of a line that stay within a panel
 
@@ -92,13 +93,17 @@ def read(path: Path) -> dict[str, dict[str, Any]]:
         text = path.read_text(encoding="utf-8")
         known = _SUMMARY.validate_json(text, strict=True)
         cells: dict[str, dict[str, Any]] = json.loads(text)
+    except FileNotFoundError as error:
+        raise RnnlensError(f"{path} is missing; python -m {_MEASURE} writes one") from error
     except (OSError, ValueError):
         known = {}
-    if not any(cell.seeds for cell in known.values()):
-        raise RnnlensError(
-            f"{path} is no summary of kinds; give the one that python -m scripts.memories writes"
-        )
-    return cells
+    if any(cell.seeds for cell in known.values()):
+        return cells
+    if any(cell.layers for cell in known.values()):
+        raise RnnlensError(f"{path} has no kinds; measure them with --parts kinds")
+    if any(cell.tasks for cell in known.values()):
+        raise RnnlensError(f"{path} has tasks alone; measure kinds with --corpus CORPUS")
+    raise RnnlensError(f"{path} is no summary of kinds; python -m {_MEASURE} writes one")
 
 
 def draw(cells: Mapping[str, Mapping[str, Any]], path: Path) -> None:

@@ -178,6 +178,20 @@ def test_a_width_that_heads_do_not_divide_is_one_line(tmp_path, capsys):
     assert len(told.splitlines()) == 1
 
 
+def test_that_it_was_stopped_is_told(tmp_path, capsys):
+    words = [str(tmp_path), *"--cells gru --tasks parity --count 8 --minutes 0".split(), *TINY]
+    assert memories.main(words) == memories._STOPPED
+    assert capsys.readouterr() == ("", "stopped; the same command goes on\n")
+    bench = items.Bench(memories.arguments(words))
+    lone = {"layers": 1, "model": {"test": {"perplexity": 2.0, "unigram": 3.0}}}
+    bench.measured(bench.items()[0]).parent.mkdir()
+    tasks.write_text(bench.measured(bench.items()[0]), json.dumps(lone))
+    assert memories.main(words) == memories._STOPPED
+    told = capsys.readouterr()
+    assert "| GRU |" in told.out
+    assert told.err == "stopped; the same command goes on\n"
+
+
 @pytest.mark.parametrize(("more", "told"), [(["--train-only"], "trained"), ([], "measured")])
 def test_what_was_done_is_told(more, told, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.executable", "true")

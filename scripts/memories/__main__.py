@@ -241,7 +241,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     write_text(bench.folder / "memories.json", json.dumps(found))
     write_text(bench.folder / "summary.json", json.dumps(rounded(summary(found)), indent=1))
     write_text(bench.folder / "memories.md", tables(found))
-    print(tables(found))
+    if found:
+        print(tables(found), flush=True)  # before what stands on the other stream
+    if done == _STOPPED:
+        print("stopped; the same command goes on", file=sys.stderr)
     return done
 
 

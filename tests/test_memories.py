@@ -276,6 +276,16 @@ def test_what_cannot_be_asked_is_one_line(words, told, tmp_path, capsys):
     assert told in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_help_names_what_can_be_asked_and_what_is_without(capsys):
+    with pytest.raises(SystemExit):
+        memories.arguments(["--help"])
+    told = capsys.readouterr().out
+    for known in (CELL_NAMES, tasks.TASKS, items.PARTS):
+        assert ",".join(known) in told
+    for flag, default in (("seeds", 3), ("used", 1), ("count", 8000), ("jobs", 1)):
+        assert f"(default: {default})" in told.split(f"  --{flag} ")[1].split("  --")[0]
+
+
 def test_a_folder_of_other_options_is_refused(tmp_path, capsys):
     words = [str(tmp_path), "--cells", "gru", "--tasks", "parity", "--seeds", "1", *TINY]
 

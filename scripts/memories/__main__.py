@@ -197,29 +197,42 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--corpus", default="", help="a corpus of language; without it, tasks alone"
     )
-    cells = _some(CELL_NAMES)
-    parser.add_argument("--cells", type=cells, default=list(CELL_NAMES), help="comma between")
-    parser.add_argument("--tasks", type=_some(TASKS), default=list(TASKS), help="comma between")
-    parser.add_argument("--seeds", type=_from(1), default=3)
+    for flag, known in (("--cells", CELL_NAMES), ("--tasks", TASKS), ("--parts", PARTS)):
+        names = f"comma between; default, all:\n{','.join(known)}"
+        parser.add_argument(flag, type=_some(known), default=list(known), help=names)
     parser.add_argument(
-        "--parts", type=_some(PARTS), default=list(PARTS),
-        help=f"comma between; all: {','.join(PARTS)}",
+        "--seeds", type=_from(1), default=3, help="networks of each cell (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--used", type=int, default=1,
+        help="seeds of which is measured what is used of their kinds (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--used", type=int, default=1, help="seeds of which is measured what is used of their kinds"
-    )
-    parser.add_argument(
-        "--count", type=_from(FEWEST), default=8_000, help="sequences of a task to learn from"
-    )
+        "--count", type=_from(FEWEST), default=8_000,
+        help="sequences of a task to learn from (default: %(default)s)",
+    )  # fmt: skip
     training = _options("a training", CorpusConfig, NetworkConfig, TrainingConfig)
-    parser.add_argument("--options", type=training, default={}, help="of training, as JSON")
     parser.add_argument(
-        "--fit", type=_options("a fit", FitConfig), default={}, help="of probes, as JSON"
+        "--options", type=training, default={}, help='of training, as JSON: {"epochs": 4}'
     )
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--jobs", type=_from(1), default=1, help="trainings at a time")
     parser.add_argument(
-        "--minutes", type=float, default=1e6, help="after which it stops, to go on later"
+        "--fit",
+        type=_options("a fit", FitConfig),
+        default={},
+        help='of probes, as JSON: {"epochs": 4}',
+    )
+    parser.add_argument(
+        "--device", default="cuda" if torch.cuda.is_available() else "cpu",
+        help="cpu or cuda (default here: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs", type=_from(1), default=1, help="trainings at a time (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=1e6,
+        help="after which it stops, to go on later (default: never)",
     )
     parser.add_argument("--train-only", action="store_true", help="measure nothing yet")
     parser.add_argument("--only", type=_names, default=[], help=argparse.SUPPRESS)

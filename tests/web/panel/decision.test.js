@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
 import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
-import { answerOf, drawLines, sinceRow, toldBy } from "../../../src/rnnlens/page/web/panel/decision.js";
+import { answerOf, decided, drawLines, sinceRow, toldBy } from "../../../src/rnnlens/page/web/panel/decision.js";
 import { all } from "../drawing.js";
 import { grid, IDS, state } from "../sample.js";
 
@@ -41,6 +41,12 @@ test("a line for each kind goes down the words, and the turning word is marked",
   assert.ok(lines[1].attributes["stroke-width"] > lines[0].attributes["stroke-width"]);
   const bold = all(drawn, "text").filter((one) => one.attributes["font-weight"] === 700);
   assert.deepEqual(bold.map((one) => one.children[0]), ["w1"]);
+});
+
+test("parts that say nothing make up no mind", () => {
+  const held = told([0.25, 0.5]), first = IDS.indexOf("h1");
+  held.columns = held.columns.map((column, k) => ({ ...column, silent: k === first }));
+  assert.deepEqual(decided(held, new Set(["h1", "y"])), [OWN]);
 });
 
 test("where a label is not among those that a state names, its line has a gap", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hold } from "../../../src/rnnlens/page/web/base/held.js";
 import { estimate } from "../../../src/rnnlens/page/web/base/text.js";
-import { answerOf, decided, drawLines, sinceRow, toldBy } from "../../../src/rnnlens/page/web/panel/decision.js";
+import { answerOf, decidingColumns, drawLines, sinceRow, toldBy } from "../../../src/rnnlens/page/web/panel/decision.js";
 import { all } from "../drawing.js";
 import { grid, IDS, state } from "../sample.js";
 
@@ -46,7 +46,7 @@ test("a line for each kind goes down the words, and the turning word is marked",
 test("parts that say nothing make up no mind", () => {
   const held = told([0.25, 0.5]), first = IDS.indexOf("h1");
   held.columns = held.columns.map((column, k) => ({ ...column, silent: k === first }));
-  assert.deepEqual(decided(held, new Set(["h1", "y"])), [OWN]);
+  assert.deepEqual(decidingColumns(held, new Set(["h1", "y"])), [OWN]);
 });
 
 test("where a label is not among those that a state names, its line has a gap", () => {

@@ -44,14 +44,14 @@ export function toldBy(grid, answer) {
 }
 
 /** Which columns are told of: those that are shown, but for those of words before and those that say nothing. @param {Held} grid @param {Set<string>} shown */
-export function decided(grid, shown) {
+export function decidingColumns(grid, shown) {
   return grid.columns.flatMap((column, k) => (shown.has(column.id) && !column.back && !column.silent ? [k] : []));
 }
 
 /** @param {Held} grid @param {Look} look @returns {Node[]} */
 export function drawDecision(grid, look) {
   const { answer, shown } = look;
-  const columns = decided(grid, shown);
+  const columns = decidingColumns(grid, shown);
   const own = columns.find((k) => grid.columns[k].letter === "y");
   const since = own === undefined ? null : sinceRow(grid, own, answer);
   const word = (/** @type {number} */ row) => html("b", {}, bdi(visible(grid.words[row].text)));
